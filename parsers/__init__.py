@@ -1,0 +1,1 @@
+"""Bytes to typed facts: no I/O, no clock. Source: design §2."""

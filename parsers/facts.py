@@ -1,0 +1,128 @@
+"""Envelope files as facts: bytes of an order or a result to a typed fact with its hash. Source: design §2, rulings C1, L2."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from parsers.addresses import slug_of, stem_of
+from parsers.envelopes import (
+    WorkOrder,
+    WorkResult,
+    order_errors,
+    parse_order,
+    parse_result,
+    payload_findings,
+    result_errors,
+)
+from parsers.faults import Fault
+from parsers.layout import classify
+from parsers.strict_json import parse_strict
+
+PROTOCOL_SHAPE = "a malformed envelope changes nothing (R-03)"
+ERRORS_SHOWN = 20  # a hostile file can have half a million
+
+
+class OrderFact(NamedTuple):
+    """An admissible order with the hash of its bytes."""
+
+    path: str
+    stem: str
+    sha256: str
+    order: WorkOrder
+
+
+class ResultFact(NamedTuple):
+    """A result whose shape is right, with the hash of its bytes."""
+
+    path: str
+    stem: str
+    sha256: str
+    result: WorkResult
+    value: Mapping[str, Any]  # the JSON behind it: field rights tell an empty field from an absent one
+
+
+class ReadOrder(NamedTuple):
+    """An order file as read: the fact, or why it is none. `claimed` is the order_id it names, even when refused."""
+
+    fact: OrderFact | None
+    faults: tuple[Fault, ...]
+    warnings: tuple[Fault, ...]
+    claimed: str | None
+
+
+class ReadResult(NamedTuple):
+    """A result file as read: the fact, or why it is none; or an `abandoned` marker that answers nothing (W-01)."""
+
+    fact: ResultFact | None
+    faults: tuple[Fault, ...]
+    is_abandoned: bool = False
+
+
+def sha256_of(data: bytes) -> str:
+    """The hash a fact is remembered by."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def read_order(path: str, data: bytes) -> ReadOrder:
+    """An order file judged for admission: hostile bytes, shape, place, payload rights."""
+    parsed = parse_strict(data, path)
+    if parsed.fault:
+        return ReadOrder(None, (parsed.fault,), (), None)
+    value = parsed.value
+    claimed = value.get("order_id") if isinstance(value, dict) else None
+    named = claimed if isinstance(claimed, str) else None
+    errors = order_errors(value, ERRORS_SHOWN)
+    if errors:
+        return ReadOrder(None, _shape_faults(path, errors), (), named)
+    assert isinstance(value, dict)
+    order = parse_order(value)
+    misplaced = _misplaced(path, order.order_id)
+    faults, warnings = payload_findings(value, path)
+    if misplaced or faults:
+        return ReadOrder(None, (*misplaced, *faults), tuple(warnings), named)
+    return ReadOrder(OrderFact(path, _stem(path), sha256_of(data), order), (), tuple(warnings), named)
+
+
+def read_result(path: str, data: bytes) -> ReadResult:
+    """A result file judged for its bytes and shape; whose it is, the reducers ask."""
+    parsed = parse_strict(data, path)
+    if parsed.fault:
+        return ReadResult(None, (parsed.fault,))
+    value = parsed.value
+    if isinstance(value, dict) and value.get("synthetic") is True:
+        return ReadResult(None, (), is_abandoned=True)
+    errors = result_errors(value, ERRORS_SHOWN)
+    if errors:
+        return ReadResult(None, _shape_faults(path, errors))
+    assert isinstance(value, dict)
+    return ReadResult(ResultFact(path, _stem(path), sha256_of(data), parse_result(value), value), ())
+
+
+def _stem(path: str) -> str:
+    return path.rsplit("/", 1)[-1].removesuffix(".json")
+
+
+def _shape_faults(path: str, errors: tuple[str, ...]) -> tuple[Fault, ...]:
+    """One fault per protocol error text, which is `<json path>: <what>`."""
+    faults = []
+    for error in errors:
+        at, _, what = error.partition(": ")
+        faults.append(Fault("E-SCHEMA", f"{path}:{at}", what, PROTOCOL_SHAPE, f"correct {at} and save the file again"))
+    return tuple(faults)
+
+
+def _misplaced(path: str, order_id: str) -> tuple[Fault, ...]:
+    """An order must lie in its feature's folder under its own stem. Source: rulings C11, L2."""
+    place = classify(path)
+    where = f"{path}:$.order_id"
+    if place and place.slug != slug_of(order_id):
+        what = f'"{order_id}" belongs to feature {slug_of(order_id)}, the file lies in {place.slug}'
+        why = "an order opens files only for the run whose folder it lies in"
+        return (Fault("E-SLUG", where, what, why, "move the file or correct order_id"),)
+    if stem_of(order_id) != _stem(path):
+        what = f'"{order_id}" does not match the file name {_stem(path)}.json'
+        why = "order and result are joined by their file name"
+        return (Fault("E-STEM", where, what, why, f"rename the file to {stem_of(order_id)}.json or correct order_id"),)
+    return ()

@@ -1,0 +1,159 @@
+"""The frontmatter dialect of task files and contracts: read values, set one key. Source: protocol §10.1-10.3, W-23, W-28, W-73.
+
+It is not YAML: anchors, aliases, merge keys and tags mean nothing here, so no bomb can be built from them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import NamedTuple
+
+from parsers.faults import Fault
+from parsers.markdown import BOM, newline_of
+
+MAX_FRONTMATTER_BYTES = 64 * 1024
+
+Scalar = str | int | bool | None
+Value = Scalar | tuple[str, ...]
+
+_CODE_SPAN = re.compile(r"(`{1,3})([^`]+)\1\Z")
+_INTEGER = re.compile(r"-?[0-9]{1,18}\Z")
+
+
+class Frontmatter(NamedTuple):
+    """The block's values by key, in file order, and its lines: `first` is the line after the opening `---`, `last` the closing one."""
+
+    values: dict[str, Value]
+    first: int
+    last: int
+
+
+def parse_frontmatter(text: str, where: str) -> tuple[Frontmatter | None, Fault | None]:
+    """The block at byte 0 (after a byte order mark); (None, None) when the text has none."""
+    lines = text.removeprefix(BOM).split("\n")
+    if lines[0].rstrip("\r") != "---":
+        return None, None
+    for last in range(1, len(lines)):
+        if lines[last].rstrip("\r") == "---":
+            break
+    else:
+        return None, None
+    block = lines[1:last]
+    if sum(map(len, block)) > MAX_FRONTMATTER_BYTES:
+        what = f"the frontmatter is larger than {MAX_FRONTMATTER_BYTES} bytes"
+        why = "frontmatter holds a task's keys; anything that large belongs in the body"
+        return None, Fault("E-FRONTMATTER", where, what, why, "move long values below the closing ---")
+    return Frontmatter(_parse_block(block), 1, last), None
+
+
+def _parse_block(lines: list[str]) -> dict[str, Value]:
+    values: dict[str, Value] = {}
+    index = 0
+    while index < len(lines):
+        line = lines[index].rstrip("\r")
+        index += 1
+        if not line.strip() or line[0] in " \t" or ":" not in line:
+            continue
+        key, _, inline = line.partition(":")
+        items: list[str] = []
+        while index < len(lines) and _continues(lines[index]):
+            item = lines[index].strip()
+            index += 1
+            if item == "-" or item.startswith("- "):
+                items.append(item[1:].strip())
+        if inline.strip():
+            value = parse_scalar(inline)
+        elif items:
+            value = tuple(_item_text(item) for item in items)
+        else:
+            value = None
+        values.setdefault(key.strip(), value)
+    return values
+
+
+def _continues(line: str) -> bool:
+    """Indented and blank lines belong to the key above; so does an un-indented list item (W-73)."""
+    text = line.rstrip("\r")
+    return not text.strip() or text[0] in " \t" or text == "-" or text.startswith("- ")
+
+
+def _item_text(item: str) -> str:
+    """A block item through the scalar rule and back to text: `~` is `null`, `[p, q]` is `p,q`."""
+    value = parse_scalar(item)
+    if isinstance(value, tuple):
+        return ",".join(value)
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def parse_scalar(raw: str) -> Value:
+    """A value by the scalar rule: code span, list, quotes, booleans, null, integers, else text. Source: protocol §10.2."""
+    text = raw.strip()
+    if span := _CODE_SPAN.match(text):
+        text = span[2].strip()
+    if text.startswith("[") and text.endswith("]"):
+        return parse_inline_list(text[1:-1])
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "\"'":
+        text = _unquote(text)
+    if text in ("true", "false"):
+        return text == "true"
+    if text in ("", "~", "null"):
+        return None
+    return int(text) if _INTEGER.match(text) else text
+
+
+def _unquote(text: str) -> str:
+    if text[0] == '"':
+        try:
+            decoded = json.loads(text)
+        except ValueError:
+            return text[1:-1]
+        return decoded if isinstance(decoded, str) else text[1:-1]
+    return text[1:-1]
+
+
+def parse_inline_list(inner: str) -> tuple[str, ...]:
+    """Comma-separated items outside quotes; always text, empty ones dropped. Source: protocol §10.3."""
+    items: list[str] = []
+    current: list[str] = []
+    quote = ""
+    escaped = False
+    for char in inner:
+        if escaped:
+            current.append(char if char in (quote, "\\") else "\\" + char)
+            escaped = False
+        elif quote and char == "\\":
+            escaped = True
+        elif quote:
+            quote, char = ("", "") if char == quote else (quote, char)
+            current.append(char)
+        elif char in "\"'":
+            quote = char
+        elif char == ",":
+            items.append("".join(current).strip())
+            current = []
+        else:
+            current.append(char)
+    items.append("".join(current).strip())
+    return tuple(item for item in items if item)
+
+
+def set_key(text: str, key: str, value: str) -> str:
+    """The text with `key: value` in its frontmatter: the first line of that key, else a new last line.
+
+    Literal: nothing in the value is special (W-23). Newline style and BOM stay. No frontmatter: unchanged.
+    """
+    mark = BOM if text.startswith(BOM) else ""
+    lines = text.removeprefix(BOM).split("\n")
+    if lines[0].rstrip("\r") != "---":
+        return text
+    end = newline_of(text)[:-1]
+    for index in range(1, len(lines)):
+        line = lines[index].rstrip("\r")
+        if line.startswith(f"{key}:"):
+            lines[index] = f"{key}: {value}" + ("\r" if lines[index].endswith("\r") else "")
+            return mark + "\n".join(lines)
+        if line == "---":
+            lines.insert(index, f"{key}: {value}{end}")
+            return mark + "\n".join(lines)
+    return text

@@ -1,0 +1,1 @@
+"""Facts to changes: pure, the clock is passed in. Source: design §2."""

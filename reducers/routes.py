@@ -1,0 +1,37 @@
+"""The table of contents: when this kind of fact lands, these reducers run. Source: design §2.
+
+Adding a behaviour is a parser (if the format is new), a reducer, one row in parsers/layout.py and one row here.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import NamedTuple
+
+
+class Judges(Enum):
+    """Which results of the run are judged when the fact lands."""
+
+    NONE = "none"
+    OWN = "the result of the same stem"
+    STANDING = "every result that stands rejected or pending"
+
+
+class Route(NamedTuple):
+    """What a landed fact sets in motion, beside being read anew itself."""
+
+    judges: Judges
+    derives_board: bool
+    why: str
+
+
+ROUTES: dict[str, Route] = {
+    "result": Route(Judges.OWN, True, "reduced into tasks, ledgers and the board (reducers.ingest)"),
+    "order": Route(Judges.OWN, False, "admitted or refused; its result may have waited for it (R-01)"),
+    "task": Route(Judges.STANDING, True, "the board follows the files; a result may have waited for its task"),
+    "board-index": Route(Judges.NONE, True, "a view: rows follow the task files (W-20)"),
+    "dispatch": Route(Judges.STANDING, False, "attestation: a result may have waited for its receipt (R-02)"),
+    "receipt": Route(Judges.STANDING, False, "the run the results belong to"),
+    "legs": Route(Judges.NONE, False, "another reducer's legs mean adoption (D3)"),
+    "ingest-record": Route(Judges.NONE, False, "what was applied, for adoption and duplicates"),
+}

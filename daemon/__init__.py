@@ -1,0 +1,1 @@
+"""Notices, commits, keeps time, speaks: the imperative shell. Source: design §2."""

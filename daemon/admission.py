@@ -1,0 +1,94 @@
+"""Admission of orders: an order that landed is admitted, or refused with a reason and grants nothing. Source: design §4, ruling L2."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from daemon.log import Log
+from daemon.run_state import RunState
+from daemon.settling import Settling
+from daemon.views import remove_rejection, write_rejection
+from parsers.facts import ReadOrder, read_order, sha256_of
+from parsers.faults import Fault, render_fault
+from parsers.layout import folder_of
+from parsers.tree import Unreadable
+
+
+class Admission:
+    """The orders of one run. `refused` holds the faults of orders that stand refused, by path."""
+
+    def __init__(self, state: RunState, settling: Settling, log: Log) -> None:
+        self._state = state
+        self._settling = settling
+        self._log = log
+        self.refused: dict[str, tuple[Fault, ...]] = {}
+
+    def look_all(self, now: datetime, monotonic: float) -> None:
+        """Take in every order on disk that is not known yet."""
+        folder = folder_of("order", self._state.slug)
+        for name in self._state.disk.list(folder):
+            if name.endswith(".json") and name.removesuffix(".json") not in self._state.orders:
+                self.look(f"{folder}/{name}", now, monotonic)
+
+    def look(self, path: str, now: datetime, monotonic: float) -> None:
+        """Take in one order file as it stands now."""
+        stem = path.rsplit("/", 1)[-1].removesuffix(".json")
+        try:
+            data, stamp = self._state.disk.read_stamped(path)
+        except Unreadable as stop:
+            fault = stop.fault._replace(code="E-NOT-A-FILE") if stop.fault.code == "E-SYMLINK" else stop.fault
+            self._refuse(path, stem, "", ReadOrder(None, (fault,), (), None), now)
+            return
+        if data is None:
+            self._forget(path, stem)
+            return
+        read = read_order(path, data)
+        if read.faults and self._settling.is_half_written(path, stamp, read.faults[0], now, monotonic):
+            return
+        self._settling.forget(path)
+        if read.fact is None:
+            self._refuse(path, stem, sha256_of(data), read, now)
+        else:
+            self._admit(path, stem, read)
+
+    def _admit(self, path: str, stem: str, read: ReadOrder) -> None:
+        assert read.fact is not None
+        before = self._state.orders.get(stem)
+        self._state.orders[stem] = read.fact
+        self._state.claimed.pop(stem, None)
+        self.refused.pop(path, None)
+        remove_rejection(self._state, "order", path)
+        if before is None or before.sha256 != read.fact.sha256:
+            order = read.fact.order
+            warnings = [fault.what for fault in read.warnings]
+            fields: dict[str, Any] = {"warnings": warnings} if warnings else {}
+            self._log.write(
+                "order.admitted",
+                slug=self._state.slug,
+                subject=order.order_id,
+                run_id=order.run_id,
+                worker=order.worker,
+                operation=order.operation,
+                **fields,
+            )
+
+    def _refuse(self, path: str, stem: str, sha256: str, read: ReadOrder, now: datetime) -> None:
+        self._state.orders.pop(stem, None)
+        if read.claimed is None:
+            self._state.claimed.pop(stem, None)
+        else:
+            self._state.claimed[stem] = read.claimed
+        write_rejection(self._state, "order", path, sha256, read.faults, now)
+        if self.refused.get(path) != read.faults:
+            self.refused[path] = read.faults
+            errors = [render_fault(fault) for fault in read.faults]
+            fields: dict[str, Any] = {"code": read.faults[0].code, "error": errors[0], "errors": len(errors)}
+            self._log.write("order.rejected", level="warn", slug=self._state.slug, subject=path, **fields)
+
+    def _forget(self, path: str, stem: str) -> None:
+        self._state.orders.pop(stem, None)
+        self._state.claimed.pop(stem, None)
+        self.refused.pop(path, None)
+        self._settling.forget(path)
+        remove_rejection(self._state, "order", path)

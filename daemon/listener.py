@@ -1,0 +1,221 @@
+"""File events: watchdog's inotify observer with its known weak places closed. Source: targets 3, 11, 12, hazards A.
+
+The only module that imports watchdog. A listener is replaced, never mended: the watcher asks `ailment()` and, when there
+is one, opens a new listener and looks at the disk. watchdog's private tables are read here because nothing else tells
+which folders the kernel really watches.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import stat
+import threading
+import warnings
+from collections.abc import Callable
+
+from watchdog.events import (
+    DirCreatedEvent,
+    DirDeletedEvent,
+    DirMovedEvent,
+    FileClosedEvent,
+    FileCreatedEvent,
+    FileDeletedEvent,
+    FileMovedEvent,
+    FileSystemEvent,
+    FileSystemEventHandler,
+)
+from watchdog.observers import inotify_c
+from watchdog.observers.inotify import InotifyEmitter, InotifyObserver, InotifyWatchGroup
+from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper
+
+from daemon.scan import FOLDERS
+
+# Closing after a write, not modifying; and no opens or reads, so that our own reading never wakes us.
+TREE_EVENTS: tuple[type[FileSystemEvent], ...] = (
+    FileCreatedEvent,  # also what a rename from outside and a hard link look like
+    FileMovedEvent,
+    FileClosedEvent,
+    FileDeletedEvent,
+    DirCreatedEvent,  # without the folder events watchdog loses track of new folders
+    DirMovedEvent,
+    DirDeletedEvent,
+)
+FOLDER_EVENTS = frozenset({DirCreatedEvent, DirMovedEvent, DirDeletedEvent})
+
+OVERFLOW = "overflow"
+JOIN_S = 1.0
+
+# A rename out of the tree holds back every event behind it for this long (watchdog: 0.5 s). Both ends of a move are
+# dirty either way, so a pair that is torn apart costs nothing.
+InotifyMoveEventGrouper.delay = 0.01
+
+Identity = tuple[int, int] | None  # (st_dev, st_ino); None: nothing there
+
+
+class _CountedWarnings:
+    """Stands in for `warnings` inside watchdog's inotify module, whose texts carry its whole watch table (25 KB)."""
+
+    count = 0
+
+    def warn(self, *_args: object, **_kwargs: object) -> None:
+        self.count += 1
+
+
+_warned = _CountedWarnings()
+
+
+def silence_watchdog() -> None:
+    """Keep watchdog's warnings out of the terminal, and from becoming exceptions that end its threads.
+
+    Called on every start, not at import: whoever resets the filters in between (pytest does) would undo it.
+    """
+    warnings.filterwarnings("ignore", module="watchdog")
+    setattr(inotify_c, "warnings", _warned)  # noqa: B010  (to mypy the module has no such attribute)
+
+
+def warnings_silenced() -> int:
+    """How many warnings watchdog has raised in this process."""
+    return _warned.count
+
+
+class Listener(FileSystemEventHandler):
+    """One observer over the repository root (its own folders only) and each of the two trees; replaced, never mended.
+
+    `hear(paths, is_folder)` gets both ends of every event, relative to the root, on watchdog's threads.
+    """
+
+    def __init__(self, root: str, hear: Callable[[tuple[str, ...], bool], None], wake: Callable[[], None]) -> None:
+        self._root = root
+        self._hear = hear
+        self._wake = wake
+        self._observer: InotifyObserver | None = None
+        self._groups: list[InotifyWatchGroup] = []
+        self._threads: list[threading.Thread] = []
+        self._identities: dict[str, Identity] = {}
+        self._log = _LogTap(self)
+        self.trouble: str | None = None
+
+    def open(self) -> None:
+        """Arm everything that is there; what cannot be armed becomes trouble or shows as not armed."""
+        logging.getLogger("watchdog").addHandler(self._log)
+        self._identities = {folder: identity_of(f"{self._root}/{folder}") for folder in ("", *FOLDERS)}
+        try:
+            observer = self._observer = InotifyObserver()
+            # watchdog opens it inheritable; a git child must not keep the queue alive.
+            os.set_inheritable(observer._inotify_fd._inotify_fd, False)
+            observer.start()
+        except (OSError, RuntimeError) as error:
+            self.trouble = f"cannot start: {error}"
+            return
+        self._threads = [observer, observer._inotify_fd]
+        self._arm(observer, self._root, [kind for kind in TREE_EVENTS if kind in FOLDER_EVENTS], recursive=False)
+        for folder in FOLDERS:
+            path = f"{self._root}/{folder}"
+            if is_folder(path):
+                self._arm(observer, path, list(TREE_EVENTS), recursive=True)
+
+    def _arm(
+        self, observer: InotifyObserver, path: str, kinds: list[type[FileSystemEvent]], *, recursive: bool
+    ) -> None:
+        try:
+            observer.schedule(self, path, recursive=recursive, event_filter=kinds)
+        except (OSError, RuntimeError):
+            return  # vanished (the identity tells) or over a limit (the table of armed folders tells)
+        for emitter in observer.emitters:
+            if emitter not in self._threads:
+                self._threads.append(emitter)
+            if isinstance(emitter, InotifyEmitter) and emitter._inotify and emitter._inotify not in self._groups:
+                self._groups.append(emitter._inotify)
+
+    def close(self) -> None:
+        """Take everything down, however broken it is."""
+        observer, self._observer = self._observer, None
+        if observer is not None:
+            self._dismantle(observer)
+        logging.getLogger("watchdog").removeHandler(self._log)
+
+    def _dismantle(self, observer: InotifyObserver) -> None:
+        # Each step stands alone: watchdog's own order stops at the first that raises and leaves threads behind.
+        steps: list[Callable[[], object]] = [observer._inotify_fd.stop]
+        steps += [group._move_event_grouper.close for group in self._groups]
+        steps += [emitter.stop for emitter in list(observer.emitters)]
+        steps += [observer.stop]
+        for step in steps:
+            try:
+                step()
+            except Exception:
+                continue
+        for thread in self._threads:
+            if thread is not threading.current_thread() and thread.is_alive():
+                thread.join(JOIN_S)
+
+    def ailment(self) -> str | None:
+        """Why this listener can no longer be trusted; None while it can."""
+        if self.trouble:
+            return self.trouble
+        for folder, identity in self._identities.items():
+            if identity_of(f"{self._root}/{folder}") != identity:
+                return f"{folder or 'the repository root'} was replaced"
+        for thread in self._threads:
+            if not thread.is_alive():
+                return f"{type(thread).__name__} died"
+        return None
+
+    def armed(self) -> set[str]:
+        """Folders that the kernel watches for us, as far as watchdog's table tells."""
+        start = len(self._root) + 1
+        armed: set[str] = set()
+        for group in self._groups:
+            # dict.copy is atomic, iterating while watchdog's thread adds is not. wd -1: refused without an error.
+            table = group._active_callbacks_by_watch.copy()
+            armed.update(os.fsdecode(path)[start:] for wd, path in table.items() if wd >= 0)
+        return armed
+
+    def dispatch(self, event: FileSystemEvent) -> None:
+        """Called by watchdog for each event. Catches everything: an exception here would end the dispatching thread."""
+        try:
+            start = len(self._root) + 1
+            ends = (os.fsdecode(end)[start:] for end in (event.src_path, event.dest_path) if end)
+            self._hear(tuple(ends), event.is_directory)
+        except Exception as error:
+            self._report(f"a handler failed: {error!r}")
+
+    def overflowed(self, thread: int | None) -> None:
+        """watchdog says in its log, and nowhere else, that the kernel's queue ran over."""
+        observer = self._observer
+        if observer is not None and observer._inotify_fd.ident == thread:
+            self._report(OVERFLOW)
+
+    def _report(self, trouble: str) -> None:
+        self.trouble = self.trouble or trouble
+        self._wake()
+
+
+class _LogTap(logging.Handler):
+    """Reads watchdog's log for overflows; being a handler, it also keeps Python's last resort off stderr."""
+
+    def __init__(self, listener: Listener) -> None:
+        super().__init__(logging.WARNING)
+        self._listener = listener
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if record.name == inotify_c.logger.name and "overflow" in record.getMessage():
+            self._listener.overflowed(record.thread)
+
+
+def is_folder(path: str) -> bool:
+    """Whether a real folder stands at the path, not a link to one."""
+    try:
+        return stat.S_ISDIR(os.lstat(path).st_mode)
+    except OSError:
+        return False
+
+
+def identity_of(path: str) -> Identity:
+    """(st_dev, st_ino) of what stands at the path itself; None when nothing does."""
+    try:
+        seen = os.lstat(path)
+    except OSError:
+        return None
+    return (seen.st_dev, seen.st_ino if stat.S_ISDIR(seen.st_mode) else -1)

@@ -1,0 +1,221 @@
+"""The reconciler: compares what is on disk with what has been recorded, and does what is missing. Source: design §3.
+
+Level-triggered: an event only marks a path dirty, a pass reads the present state. One run after another is settled, each
+under its own lock; a run that is locked, broken or short of disk space delays no other.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from daemon import clock
+from daemon.bug_report import report_bug
+from daemon.journal import FsyncFailed, is_full
+from daemon.log import Log
+from daemon.run_pass import RunPass
+from daemon.scan import is_fact_path
+from daemon.settled import Settled, Tally
+from parsers.faults import Fault, render_fault
+from parsers.layout import classify
+from parsers.settings import Settings
+from reducers.routes import ROUTES
+from reducers.run import Attestation
+
+LOCK_POLL_S = 0.02
+LOCK_PATIENCE_S = 30.0
+RETRY_S = (0.1, 5.0)
+
+
+class Backoff(NamedTuple):
+    """When a troubled run is tried again, how long it waits next time, and since when it has been in trouble."""
+
+    at: float
+    pause_s: float
+    since: float
+
+
+class Reconciler:
+    """All runs of one repository. `mark` may be called from any thread; everything else from the loop alone."""
+
+    def __init__(
+        self,
+        root: Path,
+        settings: Settings,
+        log: Log,
+        *,
+        now: Callable[[], datetime] = clock.now,
+        monotonic: Callable[[], float] = clock.monotonic,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._root = root
+        self._settings = settings
+        self._log = log
+        self._now = now
+        self._monotonic = monotonic
+        self._wake = wake
+        self._guard = threading.Lock()
+        self._dirty: dict[str, dict[str, float]] = {}  # slug → path → when marked
+        self._passes: dict[str, RunPass] = {}
+        self._backoff: dict[str, Backoff] = {}
+        self.latencies_ms: list[float] = []
+
+    def mark(self, paths: Iterable[str]) -> None:
+        """Note paths that may have changed; paths no reducer looks at are dropped here."""
+        at = self._monotonic()
+        kept = [(slug, path) for path in paths if (slug := _routed(path))]
+        if not kept:
+            return
+        with self._guard:
+            for slug, path in kept:
+                self._dirty.setdefault(slug, {}).setdefault(path, at)
+        self._wake()
+
+    def settle(self) -> None:
+        """One pass over every run that has something to do and is not waiting. Raises FsyncFailed."""
+        at = self._monotonic()
+        for slug in self._due(at):
+            with self._guard:
+                dirty = self._dirty.pop(slug, {})
+            self._settle_run(slug, dirty)
+
+    def _due(self, at: float) -> list[str]:
+        with self._guard:
+            wanted = set(self._dirty)
+        wanted |= {slug for slug, run in self._passes.items() if run.due_at is not None and run.due_at <= at}
+        return sorted(slug for slug in wanted if slug not in self._backoff or self._backoff[slug].at <= at)
+
+    def _settle_run(self, slug: str, dirty: dict[str, float]) -> None:
+        try:
+            run = self._pass_of(slug, dirty)
+            if run.settle(dirty):
+                self._backoff.pop(slug, None)
+            else:
+                self._wait_for_lock(slug, dirty)
+        except OSError as error:
+            self._stumble(slug, dirty, error)
+        except FsyncFailed:
+            raise
+        except Exception as bug:  # one run's trouble must not stop the others; the report says where to look
+            report_bug(self._log, bug, f"settling run {slug}")
+            self._stumble(slug, dirty, OSError(0, f"a bug: {bug!r}"))
+
+    def _pass_of(self, slug: str, dirty: dict[str, float]) -> RunPass:
+        """The run's pass; read anew where its files were wiped under us, with everything marked."""
+        run = self._passes.get(slug)
+        if run and run.is_gone():
+            self._log.write(
+                "daemon.recovered", slug=slug, level="warn", note="its files were removed; starting from nothing"
+            )
+            run.close()
+            run = None
+        if run is None:
+            run = RunPass(self._root, slug, self._settings, self._log, self._now, self._monotonic, self.latencies_ms)
+            self._passes[slug] = run
+            for path in run.paths_on_disk():
+                dirty.setdefault(path, self._monotonic())
+        return run
+
+    def _wait_for_lock(self, slug: str, dirty: dict[str, float]) -> None:
+        """Another reducer holds the run's lock: come back soon, and say so when it takes long. Source: protocol §4.2."""
+        at = self._monotonic()
+        since = self._backoff[slug].since if slug in self._backoff else at
+        pause_s = LOCK_POLL_S
+        if at - since > LOCK_PATIENCE_S:
+            self._error(
+                slug,
+                "E-LOCKED",
+                ".ingest.lock is held",
+                "another reducer is writing, or died without a trace",
+                f"let it finish, or remove .shapeup/{slug}/.ingest.lock if nothing runs",
+            )
+            since, pause_s = at, RETRY_S[1]
+        self._backoff[slug] = Backoff(at + pause_s, pause_s, since)
+        self._put_back(slug, dirty)
+
+    def _stumble(self, slug: str, dirty: dict[str, float], error: OSError) -> None:
+        """Nothing is lost when the disk says no: the run is read again and tried again. Source: ruling L5."""
+        at = self._monotonic()
+        before = self._backoff.get(slug)
+        pause_s = min(RETRY_S[1], before.pause_s * 2) if before else RETRY_S[0]
+        self._backoff[slug] = Backoff(at + pause_s, pause_s, before.since if before else at)
+        if before is None:
+            code = "E-NOSPACE" if is_full(error) else "E-IO"
+            fix = "free some space" if is_full(error) else "look at the disk; shapeupd goes on trying"
+            self._error(
+                slug, code, error.strerror or str(error), "the run cannot be written; nothing was committed", fix
+            )
+        run = self._passes.pop(slug, None)
+        if run:
+            run.close()
+        self._put_back(slug, dirty)
+
+    def _put_back(self, slug: str, dirty: dict[str, float]) -> None:
+        with self._guard:
+            waiting = self._dirty.setdefault(slug, {})
+            for path, since in dirty.items():
+                waiting[path] = since
+
+    def _error(self, slug: str, code: str, what: str, why: str, fix: str) -> None:
+        fault = Fault(code, f".shapeup/{slug}", what, why, fix)
+        self._log.write("daemon.error", level="error", slug=slug, code=code, error=render_fault(fault))
+
+    def ingest(self, path: str, attestation: Attestation | None) -> Settled | None:
+        """Judge one result now, under this attestation; None where another reducer holds the run's lock."""
+        place = classify(path)
+        if place is None or place.kind != "result" or place.slug is None:
+            raise ValueError(path)
+        return self._pass_of(place.slug, {}).ingest(path, attestation)
+
+    def checkpoint(self) -> None:
+        """Put every run's files on disk. Raises FsyncFailed."""
+        for run in self._passes.values():
+            run.checkpoint()
+
+    def due_s(self) -> float | None:
+        """Seconds until something must be looked at again; None when nothing waits."""
+        at = self._monotonic()
+        with self._guard:
+            times = [self._backoff[slug].at if slug in self._backoff else at for slug in self._dirty]
+        times += [run.due_at for run in self._passes.values() if run.due_at is not None]
+        return max(0.0, min(times) - at) if times else None
+
+    def queued(self) -> int:
+        """How many marked paths wait."""
+        with self._guard:
+            return sum(map(len, self._dirty.values()))
+
+    def troubled_s(self) -> float:
+        """For how long the run in the longest trouble has been in it; 0 when none is."""
+        at = self._monotonic()
+        return max((at - backoff.since for backoff in self._backoff.values()), default=0.0)
+
+    def is_quiet(self) -> bool:
+        """Whether everything that was marked is settled (not counting what stands rejected or pending)."""
+        return self.due_s() is None
+
+    def tally(self) -> Tally:
+        """How many results stand settled, rejected and pending over all runs."""
+        tally = Tally()
+        for run in self._passes.values():
+            tally = tally.plus(run.tally())
+        return tally
+
+    def runs(self) -> tuple[RunPass, ...]:
+        """The runs looked at so far, by slug."""
+        return tuple(self._passes[slug] for slug in sorted(self._passes))
+
+    def close(self) -> None:
+        """Let go of every run's journal."""
+        for run in self._passes.values():
+            run.close()
+        self._passes.clear()
+
+
+def _routed(path: str) -> str | None:
+    """The slug of the run that a path belongs to; None when no reducer looks at it."""
+    place = classify(path) if is_fact_path(path) else None
+    return place.slug if place and place.kind in ROUTES else None

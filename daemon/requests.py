@@ -1,0 +1,113 @@
+"""What the socket may ask of the loop, and the answers. Source: cli §2, rulings H8, J."""
+
+from __future__ import annotations
+
+import os
+import threading
+from statistics import quantiles
+from typing import TYPE_CHECKING
+
+from daemon import clock
+from daemon.reconciler import LOCK_PATIENCE_S, Reconciler
+from daemon.runs_on_disk import runs_on_disk
+from daemon.settled import Settled
+from daemon.sockets import Message
+from daemon.version import VERSION
+from parsers.faults import render_fault
+
+if TYPE_CHECKING:
+    from daemon.service import Service
+
+
+class Request:
+    """One request on its way from a socket thread to the loop and back."""
+
+    def __init__(self, message: Message, since: float) -> None:
+        self.message = message
+        self.since = since
+        self._done = threading.Event()
+        self._answer: Message = {}
+
+    @property
+    def verb(self) -> object:
+        """What is asked for."""
+        return self.message.get("verb")
+
+    def answer(self, message: Message) -> None:
+        """Called by the loop."""
+        self._answer = message
+        self._done.set()
+
+    def wait(self) -> Message:
+        """Called by the socket thread."""
+        self._done.wait()
+        return self._answer
+
+
+def answer_status(service: Service) -> Message:
+    """The `status` document. Source: rulings J."""
+    started = service.started_at
+    uptime_s = (clock.now() - started).total_seconds()
+    daemon = {"pid": os.getpid(), "version": VERSION, "started_at": clock.iso(started), "uptime_s": round(uptime_s, 1)}
+    watcher = service.watcher
+    return {
+        "schema": 1,
+        "daemon": {**daemon, "degraded": watcher.degraded},
+        "runs": _runs(service),
+        "queue": service.reconciler.queued(),
+        "latency": _latency(service.reconciler.latencies_ms),
+        "counters": {**service.log.counters, **{f"watch.{name}": n for name, n in watcher.counters.items()}},
+    }
+
+
+def _runs(service: Service) -> list[dict[str, object]]:
+    """The runs on disk, with what the daemon knows better: which orders are live, what stands refused or waits."""
+    known = {run.slug: run for run in service.reconciler.runs()}
+    found = []
+    for row in runs_on_disk(service.place.root):
+        run = known.get(str(row["slug"]))
+        if run:
+            tally = run.tally()
+            row = {
+                **row,
+                "live_orders": run.live_orders(),
+                "rejected": tally.rejected + tally.orders,
+                "pending": tally.pending,
+            }
+        found.append(row)
+    return found
+
+
+def _latency(samples: list[float]) -> dict[str, object]:
+    if len(samples) < 2:
+        only = round(samples[0], 3) if samples else None
+        return {"p50_ms": only, "p99_ms": only, "n": len(samples)}
+    cuts = quantiles(samples, n=100)
+    return {"p50_ms": round(cuts[49], 3), "p99_ms": round(cuts[98], 3), "n": len(samples)}
+
+
+def answer_ingest(reconciler: Reconciler, request: Request) -> Message | None:
+    """The outcome of one result; None while another reducer holds the lock and there is time."""
+    path = request.message.get("path")
+    if not isinstance(path, str):
+        return {"error": "ingest needs the path of a result"}
+    try:
+        settled = reconciler.ingest(path, None if request.message.get("receipt_check", True) else "off")
+    except (KeyError, ValueError):
+        return {"error": f"{path} is no result of this repository"}
+    if settled is not None:
+        return outcome_document(settled)
+    if clock.monotonic() - request.since > LOCK_PATIENCE_S:
+        return {"error": f"another reducer holds the run's lock for {LOCK_PATIENCE_S:g} s"}
+    return None
+
+
+def outcome_document(settled: Settled) -> Message:
+    """How a result stands, with the protocol's summary fields. Source: rulings J `ingest`."""
+    return {
+        "order_id": settled.order_id,
+        "outcome": settled.outcome,
+        **settled.summary._asdict(),
+        "code": settled.faults[0].code if settled.faults else None,
+        "errors": [render_fault(fault) for fault in settled.faults],
+    }

@@ -1,0 +1,284 @@
+"""One pass over one run: read what changed, judge the results it touches, commit them together, derive the views. Source: design §3."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from daemon.admission import Admission
+from daemon.ingest_lock import IngestLock
+from daemon.log import Log
+from daemon.run_state import READERS, RunState
+from daemon.settled import Settled, Tally
+from daemon.settling import Settling
+from daemon.store import Transaction
+from daemon.telling import tell_board, tell_judgement
+from daemon.views import BoardView, remove_rejection, write_rejection
+from parsers.facts import ReadResult, read_result, sha256_of
+from parsers.faults import Fault, render_fault
+from parsers.layout import classify, folder_of, path_of
+from parsers.receipts import parse_time
+from parsers.settings import Settings
+from parsers.tasks import Task
+from parsers.tree import Unreadable
+from reducers.changes import EditTask
+from reducers.entries import Cause
+from reducers.ingest import reduce_result, refuse_result
+from reducers.routes import ROUTES, Judges
+from reducers.run import Attestation, Judgement
+
+BATCH = 256  # results that share one fsync; more would delay the first of them
+
+
+class Landed(NamedTuple):
+    """A judged result on its way to disk."""
+
+    path: str
+    settled: Settled
+    judgement: Judgement
+
+
+class RunPass:
+    """One run, settled pass by pass. Used by the loop alone."""
+
+    def __init__(
+        self,
+        root: Path,
+        slug: str,
+        settings: Settings,
+        log: Log,
+        now: Callable[[], datetime],
+        monotonic: Callable[[], float],
+        latencies_ms: list[float],
+    ) -> None:
+        self.slug = slug
+        self._settings = settings
+        self._log = log
+        self._now = now
+        self._monotonic = monotonic
+        self._latencies_ms = latencies_ms
+        self._lock = IngestLock(root, slug, now)
+        self.state = RunState.load(root, slug, self._notice)
+        self._board = BoardView()
+        self._settling = Settling()
+        self.admission = Admission(self.state, self._settling, log)
+        self.results: dict[str, Settled] = {}
+
+    def _notice(self, event: str, fields: dict[str, Any]) -> None:
+        error = fields.get("error")
+        if isinstance(error, Fault):
+            fields = fields | {"error": render_fault(error)}
+        level = "error" if event == "daemon.error" else "info"
+        self._log.write(event, level=level, slug=self.slug, subject=str(fields.pop("subject", self.slug)), **fields)
+
+    def paths_on_disk(self) -> list[str]:
+        """Every order and result of the run, and one path that stands for the board."""
+        folders = [folder_of(kind, self.slug) for kind in ("order", "result")]
+        paths = [f"{folder}/{name}" for folder in folders for name in self.state.disk.list(folder)]
+        return [path for path in paths if classify(path)] + [path_of("board-index", self.slug)]
+
+    def is_gone(self) -> bool:
+        """Whether the run's journal was removed under us."""
+        return self.state.store.journal.is_gone()
+
+    @property
+    def due_at(self) -> float | None:
+        """When a file that could not be read must be looked at again."""
+        return self._settling.due_at
+
+    def settle(self, dirty: Mapping[str, float]) -> bool:
+        """Do what these paths (and files due to settle) ask for; False where another reducer holds the lock."""
+        marked = {path: since for path, since in dirty.items() if not self._is_own(path)}
+        for path in self._settling.due(self._monotonic()):
+            marked.setdefault(path, self._monotonic())
+        if not marked:
+            return True
+        if not self._lock.take():
+            return False
+        try:
+            self._settle(marked)
+        finally:
+            self._lock.release()
+        return True
+
+    def _is_own(self, path: str) -> bool:
+        """Whether the file is as our last write left it."""
+        own = self.state.own.get(path)
+        return own is not None and own == self.state.disk.stamp(path)
+
+    def _settle(self, marked: Mapping[str, float]) -> None:
+        judged: set[str] = set()
+        tasks: set[str] = set()
+        derives_board = False
+        for path in marked:
+            place = classify(path)
+            assert place is not None  # the reconciler marks routed paths only
+            route = ROUTES[place.kind]
+            derives_board |= route.derives_board
+            if place.kind == "task":
+                self.state.tasks.look(self.state.disk, path)
+                tasks.add(path)
+            elif place.kind == "order":
+                self.admission.look(path, self._now(), self._monotonic())
+            elif reread := READERS.get(place.kind):
+                reread(self.state)
+            if route.judges is Judges.STANDING:
+                judged |= {result for result, settled in self.results.items() if settled.is_wanting}
+            elif route.judges is Judges.OWN and place.stem:
+                judged.add(path_of("result", self.slug, place.stem))
+        known = [path for path in judged if path in marked or path in self.results]
+        changed = self._judge_all(sorted(known, key=self._catch_up_key), marked, None)
+        if derives_board or changed:
+            self._derive_board(None if path_of("board-index", self.slug) in marked else tasks | changed)
+
+    def _catch_up_key(self, path: str) -> tuple[float, str]:
+        """Results that wait together are applied in the order their orders were compiled, then by stem. Source: C10."""
+        stem = path.rsplit("/", 1)[-1].removesuffix(".json")
+        order = self.state.orders.get(stem)
+        compiled = parse_time(order.order.compiled_at) if order else None
+        return (compiled.timestamp() if compiled else float("inf"), stem)
+
+    def _judge_all(self, paths: list[str], marked: Mapping[str, float], attestation: Attestation | None) -> set[str]:
+        """Judge and commit the results, batch by batch; returns the task files that changed."""
+        changed: set[str] = set()
+        for first in range(0, len(paths), BATCH):
+            landed = [item for path in paths[first : first + BATCH] if (item := self._judge(path, attestation))]
+            changed |= self._commit(landed)
+            for item in landed:
+                since = marked.get(item.path)
+                self._tell(item, (self._monotonic() - since) * 1000 if since is not None else None)
+        return changed
+
+    def _judge(self, path: str, attestation: Attestation | None) -> Landed | None:
+        """The result judged now; None when it is gone, half-written, or stands as it stood."""
+        before = self.results.get(path)
+        try:
+            data, stamp = self.state.disk.read_stamped(path)
+        except Unreadable as stop:
+            return self._refuse_unreadable(path, stop.fault)
+        if data is None:
+            self.results.pop(path, None)
+            self._settling.forget(path)
+            remove_rejection(self.state, "result", path)
+            return None
+        read = read_result(path, data)
+        if read.faults and self._settling.is_half_written(path, stamp, read.faults[0], self._now(), self._monotonic()):
+            return None
+        self._settling.forget(path)
+        judgement = self._judgement(path, data, read, attestation)
+        settled = Settled(
+            stamp, sha256_of(data), judgement.order_id, judgement.outcome, judgement.faults, judgement.summary
+        )
+        self.results[path] = settled
+        if before and not judgement.changes and before._replace(stamp=None) == settled._replace(stamp=None):
+            return None  # judged again, stands as it stood
+        return Landed(path, settled, judgement)
+
+    def _judgement(self, path: str, data: bytes, read: ReadResult, attestation: Attestation | None) -> Judgement:
+        run = self.state.run(attestation or self._settings.ingest_attestation)
+        if read.is_abandoned:
+            return Judgement("abandoned", f"{self.slug}/{path.rsplit('/', 1)[-1].removesuffix('.json')}", run.run_id)
+        if read.fact is None:
+            return self._accept(refuse_result(run, path, sha256_of(data), read.faults, self._now()))
+        judgement = reduce_result(run, read.fact, self._now())
+        try:
+            self.state.store.check(judgement.changes)
+        except Unreadable as stop:
+            order_id = read.fact.result.order_id
+            judgement = refuse_result(run, path, read.fact.sha256, (stop.fault,), self._now(), order_id)
+        return self._accept(judgement)
+
+    def _accept(self, judgement: Judgement) -> Judgement:
+        self.state.absorb(judgement.changes)
+        return judgement
+
+    def _refuse_unreadable(self, path: str, fault: Fault) -> Landed | None:
+        """Something that is no file stands in a result's place. Source: ruling L2."""
+        if fault.code == "E-SYMLINK":
+            fault = fault._replace(code="E-NOT-A-FILE")
+        run = self.state.run(self._settings.ingest_attestation)
+        judgement = self._accept(refuse_result(run, path, "", (fault,), self._now()))
+        settled = Settled(None, "", judgement.order_id, judgement.outcome, judgement.faults, judgement.summary)
+        before, self.results[path] = self.results.get(path), settled
+        return None if before == settled and not judgement.changes else Landed(path, settled, judgement)
+
+    def _commit(self, landed: Iterable[Landed]) -> set[str]:
+        """Commit a batch with one fsync; returns the task files that changed. Raises OSError, FsyncFailed."""
+        transactions = [
+            Transaction(
+                Cause(item.path, item.settled.sha256, item.judgement.order_id, item.judgement.outcome),
+                item.judgement.changes,
+            )
+            for item in landed
+            if item.judgement.changes
+        ]
+        if transactions:
+            self.state.store.commit(transactions, self._now())
+            self.state.overlay.clear()
+        written = {change.path for t in transactions for change in t.changes}
+        for path in written:
+            self.state.remember_own(path)
+        return {change.path for t in transactions for change in t.changes if isinstance(change, EditTask)}
+
+    def _tell(self, item: Landed, ms: float | None) -> None:
+        """The rejection file and the log of one judged result."""
+        if item.settled.is_wanting and item.settled.outcome != "pending":
+            faults = item.settled.faults
+            write_rejection(self.state, "result", item.path, item.settled.sha256, faults, self._now())
+        else:
+            remove_rejection(self.state, "result", item.path)
+        if ms is not None and item.judgement.changes:
+            self._latencies_ms.append(ms)
+            del self._latencies_ms[:-10_000]
+        tell_judgement(self._log, self.slug, item.path, item.judgement, ms)
+
+    def _derive_board(self, paths: set[str] | None) -> None:
+        if not self._settings.board_write_index:
+            return
+        tasks: list[Task] | None = None
+        if paths is not None:
+            tasks = [task for path in paths if (task := self.state.tasks.get(path))]
+        try:
+            written = self._board.derive(self.state, tasks, create=bool(self.state.records))
+        except Unreadable as stop:
+            self._notice("daemon.error", {"subject": stop.fault.where, "code": stop.fault.code, "error": stop.fault})
+            return
+        if written:
+            tell_board(self._log, self.slug, self.state.tasks)
+
+    def ingest(self, path: str, attestation: Attestation | None) -> Settled | None:
+        """Judge one result now; None where another reducer holds the lock. A missing file gives KeyError."""
+        if not self._lock.take():
+            return None
+        try:
+            self.admission.look_all(self._now(), self._monotonic())
+            changed = self._judge_all([path], {path: self._monotonic()}, attestation)
+            if changed:
+                self._derive_board(changed)
+            return self.results[path]
+        finally:
+            self._lock.release()
+
+    def tally(self) -> Tally:
+        """How the run's results stand."""
+        outcomes = [settled.outcome for settled in self.results.values()]
+        pending = outcomes.count("pending")
+        rejected = outcomes.count("rejected") + outcomes.count("tampered")
+        return Tally(len(outcomes) - pending - rejected, rejected, pending, len(self.admission.refused))
+
+    def live_orders(self) -> list[str]:
+        """Admitted orders that no result has answered. Source: ruling B2."""
+        answered = {
+            path.rsplit("/", 1)[-1].removesuffix(".json") for path, s in self.results.items() if not s.is_wanting
+        }
+        return sorted(o.order.order_id for stem, o in self.state.orders.items() if stem not in answered)
+
+    def checkpoint(self) -> None:
+        """Put the run's files on disk."""
+        self.state.store.checkpoint()
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self.state.store.close()

@@ -1,0 +1,148 @@
+"""One run's facts as the daemon knows them: read once, then kept in step file by file. Source: design §3.
+
+Everything here can be dropped and read again at any time; the truth is on disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from daemon.overlay import OverlayTree
+from daemon.scan import Fingerprint
+from daemon.store import Notice, Store
+from parsers.facts import OrderFact
+from parsers.layout import folder_of, path_of
+from parsers.ledgers import IngestRow, LegRow, parse_ingest_rows, parse_legs
+from parsers.markdown import encode
+from parsers.receipts import parse_dispatches, parse_receipt
+from parsers.tasks import parse_task
+from parsers.tree import Unreadable
+from reducers.changes import Change, EditTask
+from reducers.entries import AppendEntry, Entry
+from reducers.run import Attestation, Run
+from reducers.task_index import TaskIndex
+
+
+class RunState:
+    """The run of one slug. Made by `load`, which first rolls the journal forward."""
+
+    def __init__(self, root: Path, slug: str, notice: Notice) -> None:
+        self.slug = slug
+        self.store = Store(root, slug, notice)
+        self.disk = self.store.tree
+        self.overlay = OverlayTree(self.disk)
+        self.orders: dict[str, OrderFact] = {}
+        self.claimed: dict[str, str] = {}
+        self.records: dict[str, tuple[IngestRow, ...]] = {}
+        self.legs: dict[str, tuple[LegRow, ...]] = {}
+        self.rejections: set[str] = set()
+        self.own: dict[str, Fingerprint] = {}  # files as our last write left them
+        self.tasks = TaskIndex()
+        self.has_receipt = False
+        self.run_id: str | None = None
+        self.dispatches = parse_dispatches(b"")
+        self._rows_in_journal: tuple[IngestRow, ...] = ()
+
+    @classmethod
+    def load(cls, root: Path, slug: str, notice: Notice) -> RunState:
+        """The run as it stands on disk, after the journal's tail has been replayed. Raises OSError, FsyncFailed."""
+        state = cls(root, slug, notice)
+        record = path_of("ingest-record", slug)
+        state._rows_in_journal = _journaled_rows(state.store.recover(), record)
+        state.tasks = TaskIndex.read(state.disk, slug)
+        state.read_receipt()
+        state.read_dispatches()
+        state.read_legs()
+        state.read_records()
+        folder = folder_of("rejection", slug)
+        state.rejections = {f"{folder}/{name}" for name in state.disk.list(folder)}
+        return state
+
+    def _bytes(self, path: str) -> bytes:
+        try:
+            return self.disk.read(path) or b""
+        except Unreadable:
+            return b""
+
+    def read_receipt(self) -> None:
+        """Take in receipt.json."""
+        path = path_of("receipt", self.slug)
+        data = self._bytes(path)
+        self.has_receipt = bool(data)
+        self.run_id = parse_receipt(data, path).run_id if data else None
+
+    def read_dispatches(self) -> None:
+        """Take in receipts/dispatch.jsonl."""
+        self.dispatches = parse_dispatches(self._bytes(path_of("dispatch", self.slug)))
+
+    def read_legs(self) -> None:
+        """Take in legs.jsonl."""
+        self.legs = {}
+        for row in parse_legs(self._bytes(path_of("legs", self.slug))):
+            self._add_leg(row)
+
+    def read_records(self) -> None:
+        """Take in receipts/ingest.jsonl; what it lost meanwhile, the journal still knows."""
+        self.records = {}
+        for row in (*parse_ingest_rows(self._bytes(path_of("ingest-record", self.slug))), *self._rows_in_journal):
+            self._add_record(row)
+
+    def _add_leg(self, row: LegRow) -> None:
+        self.legs[row.order_id] = (*self.legs.get(row.order_id, ()), row)
+
+    def _add_record(self, row: IngestRow) -> None:
+        rows = self.records.get(row.order_id, ())
+        if row not in rows:
+            self.records[row.order_id] = (*rows, row)
+
+    def absorb(self, changes: tuple[Change, ...]) -> None:
+        """Take in what a transaction will do, so that the next judgement of the batch sees it."""
+        for change in changes:
+            self.overlay.put(change)
+            if isinstance(change, EditTask):
+                self.tasks.put(parse_task(change.path, change.content)[0])
+            elif change.path == path_of("ingest-record", self.slug):
+                rows = parse_ingest_rows(encode(change.text))
+                self._rows_in_journal += rows
+                for record in rows:
+                    self._add_record(record)
+            elif change.path == path_of("legs", self.slug):
+                for leg in parse_legs(encode(change.text)):
+                    self._add_leg(leg)
+
+    def remember_own(self, path: str) -> None:
+        """Note how our own write left a file, so that its event is known for our own."""
+        stamp = self.disk.stamp(path)
+        if stamp:
+            self.own[path] = stamp
+
+    def run(self, attestation: Attestation) -> Run:
+        """What the reducers look at."""
+        return Run(
+            slug=self.slug,
+            tree=self.overlay,
+            tasks=self.tasks,
+            has_receipt=self.has_receipt,
+            run_id=self.run_id,
+            dispatches=self.dispatches,
+            orders=self.orders,
+            claimed=self.claimed,
+            records=self.records,
+            has_records=bool(self.records),
+            legs=self.legs,
+            attestation=attestation,
+        )
+
+
+READERS: dict[str, Callable[[RunState], None]] = {
+    "receipt": RunState.read_receipt,
+    "dispatch": RunState.read_dispatches,
+    "legs": RunState.read_legs,
+    "ingest-record": RunState.read_records,
+}
+
+
+def _journaled_rows(entries: tuple[Entry, ...], record: str) -> tuple[IngestRow, ...]:
+    texts = [s.text for e in entries for s in e.steps if isinstance(s, AppendEntry) and s.path == record]
+    return parse_ingest_rows(encode("".join(texts)))

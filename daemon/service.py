@@ -1,0 +1,189 @@
+"""The daemon of one repository: one loop that watches, settles, answers and keeps time. Source: design §3, §6, targets 10, 11.
+
+Only the loop touches the state. Watcher and socket threads leave paths and requests, and wake it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from daemon import clock
+from daemon.bug_report import report_bug
+from daemon.exits import BUG, DONE
+from daemon.instance import render_daemon_json
+from daemon.journal import FsyncFailed
+from daemon.log import Log
+from daemon.place import Place, server_socket
+from daemon.reconciler import Reconciler
+from daemon.requests import Request, answer_ingest, answer_status
+from daemon.sockets import Message, Server
+from daemon.store import remove_file, replace_file
+from daemon.watcher import Watcher
+from parsers.layout import path_of
+from parsers.settings import Settings
+from parsers.tree import Unreadable
+
+CHECKPOINT_IDLE_S = 1.0
+CHECKPOINT_MOST_S = 30.0
+
+
+class Service:
+    """Watches one repository until `stop`."""
+
+    def __init__(self, place: Place, settings: Settings, log: Log, now: Callable[[], datetime] = clock.now) -> None:
+        self.place = place
+        self.log = log
+        self._now = now
+        self._woken = threading.Event()
+        self._stopping = threading.Event()
+        self._requests: deque[Request] = deque()
+        self._open: list[Request] = []
+        self.reconciler = Reconciler(place.root, settings, log, now=now, wake=self._woken.set)
+        self.watcher = Watcher(
+            place.root,
+            self.reconciler.mark,
+            self._notice,
+            rescan_s=settings.watch_rescan_s,
+            poll=settings.watch_poll,
+            wake=self._woken.set,
+        )
+        self.started_at = now()
+        self._unsynced_since: float | None = None
+        self._active_at = 0.0
+
+    def stop(self, reason: str = "asked to") -> None:
+        """Ask the loop to end; safe from a signal handler and from any thread."""
+        self._reason = reason
+        self._stopping.set()
+        self._woken.set()
+
+    def _notice(self, event: str, fields: dict[str, Any]) -> None:
+        self.log.write(event, level="warn" if event != "watch.rescan" else "info", **fields)
+
+    def run(self) -> int:
+        """Watch until stopped; returns the exit status. The caller holds the instance lock."""
+        self.log.write("daemon.starting", root=str(self.place.root))
+        server: Server | None = None
+        status = DONE
+        try:
+            self.watcher.start()
+            self.reconciler.settle()
+            server = self._serve()
+            self.log.write("daemon.ready", runs=len(self.reconciler.runs()), degraded=self.watcher.degraded)
+            while not self._stopping.is_set():
+                self._turn()
+        except FsyncFailed as error:
+            status = BUG
+            fix = "look at the disk; on the next start every committed fact is rolled forward"
+            self.log.write(
+                "daemon.error", level="error", code="E-FSYNC", error=f"{error}; nothing more is promised. fix: {fix}"
+            )
+        finally:
+            self._shut_down(server, flush=status == DONE)
+        return status
+
+    def _turn(self) -> None:
+        """One turn of the loop: wait, settle, answer, supervise."""
+        at = clock.monotonic()
+        waits = [self.watcher.due_s(at), self.reconciler.due_s()]
+        self._woken.wait(min(wait for wait in waits if wait is not None))
+        self._woken.clear()
+        try:
+            if not self.reconciler.is_quiet():
+                self._active_at = at
+                self.reconciler.settle()
+            self._take_requests()
+            if self.watcher.due_s(clock.monotonic()) == 0.0 or not self.watcher.alive:
+                self.watcher.tick(clock.monotonic())
+            self._answer_open()
+            self._checkpoint()
+        except FsyncFailed:
+            raise
+        except Exception as bug:  # the loop outlives a bug; what it was doing is marked still and done next turn
+            report_bug(self.log, bug, "turning the loop")
+
+    def _checkpoint(self) -> None:
+        """Put files on disk when things are calm, or after half a minute of none."""
+        at = clock.monotonic()
+        if self._unsynced_since is None:
+            self._unsynced_since = at
+        if at - self._active_at < CHECKPOINT_IDLE_S and at - self._unsynced_since < CHECKPOINT_MOST_S:
+            return
+        self.reconciler.checkpoint()
+        self._unsynced_since = None
+
+    def _serve(self) -> Server | None:
+        """Open the socket and say where, in daemon.json; without one the daemon still watches."""
+        try:
+            server = Server(
+                server_socket(self.place.root), self._handle, lambda bug: report_bug(self.log, bug, "answering")
+            )
+            server.start()
+            document = render_daemon_json(server.path, self.started_at)
+            replace_file(self.place.root, path_of("daemon"), document)
+        except (OSError, IndexError, Unreadable) as error:
+            what = f"no socket: {error}; status and sync cannot ask this daemon. fix: set XDG_RUNTIME_DIR to a private folder"
+            self.log.write("daemon.error", level="error", code="E-SOCKET", error=what)
+            return None
+        return server
+
+    def _shut_down(self, server: Server | None, *, flush: bool) -> None:
+        self.log.write("daemon.stopping", reason=getattr(self, "_reason", "an error"))
+        self.watcher.stop()
+        for request in (*self._open, *self._requests):
+            request.answer({"error": "the daemon is stopping"})
+        if server:
+            server.stop()
+        if flush:
+            self.reconciler.checkpoint()
+        self.reconciler.close()
+        try:
+            remove_file(self.place.root, path_of("daemon"))
+        except Unreadable:
+            pass  # somebody put a link in the folder's place: not ours to follow
+
+    # --- requests -----------------------------------------------------------------------------------------------------
+
+    def _handle(self, message: Message) -> Message:
+        """Called in a socket thread: leave the request for the loop and wait for its answer."""
+        request = Request(message, clock.monotonic())
+        if self._stopping.is_set():
+            return {"error": "the daemon is stopping"}
+        self._requests.append(request)
+        self._woken.set()
+        return request.wait()
+
+    def _take_requests(self) -> None:
+        while self._requests:
+            request = self._requests.popleft()
+            if request.verb == "status":
+                request.answer(answer_status(self))
+            elif request.verb in ("sync", "ingest"):
+                self.watcher.rescan()
+                self._open.append(request)
+            else:
+                request.answer({"error": f"this daemon knows no verb {request.verb!r}"})
+
+    def _answer_open(self) -> None:
+        """Answer what can be answered by now: a sync once nothing is left to settle, an ingest once the lock is free."""
+        for request in tuple(self._open):
+            answer: Message | None = None
+            if request.verb == "sync":
+                if self.reconciler.is_quiet():
+                    tally = self.reconciler.tally()
+                    answer = {
+                        "settled": tally.settled,
+                        "rejected": tally.rejected + tally.orders,
+                        "pending": tally.pending,
+                    }
+            else:
+                answer = answer_ingest(self.reconciler, request)
+            if answer is not None:
+                request.answer(answer)
+                self._open.remove(request)
+        if self._open:
+            self._woken.set()

@@ -1,0 +1,324 @@
+"""The store: the one writer of the two trees. A transaction is committed by the journal, then carried out. Source: design §3.
+
+Committed means: the journal holds it on disk. What follows (temp + rename for task files, appends at a recorded offset for
+ledgers) can be interrupted anywhere: the next start rolls it forward to the same bytes.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import stat
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+from daemon.disk import DiskTree, not_a_file, open_folder
+from daemon.journal import Journal, fsync
+from parsers.faults import Fault
+from parsers.layout import path_of
+from parsers.markdown import decode, encode
+from parsers.tree import Unreadable
+from reducers.changes import Append, Change, EditTask
+from reducers.entries import (
+    AppendEntry,
+    Cause,
+    EditEntry,
+    Entry,
+    Step,
+    complete_appends,
+    hash_of,
+    roll_forward,
+)
+from reducers.records import iso
+
+Work = TypeVar("Work")
+
+TEMP_SUFFIX = ".shapeupd-tmp"
+_WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
+
+Notice = Callable[[str, dict[str, Any]], None]
+
+
+class Transaction(NamedTuple):
+    """One fact's changes, with the cause they are booked under."""
+
+    cause: Cause
+    changes: tuple[Change, ...]
+
+
+class Store:
+    """The writer of one run. `notice` hears of conflicts and recoveries."""
+
+    def __init__(self, root: Path, slug: str, notice: Notice) -> None:
+        self._root = root
+        self._slug = slug
+        self._notice = notice
+        self.tree = DiskTree(root)
+        self.journal = Journal(root, slug)
+        self._last: dict[str, str] = {}  # path → hash of the newest journaled state of a task file
+        self._unsynced: set[str] = set()
+        self._checkpoint = 0
+
+    def recover(self) -> tuple[Entry, ...]:
+        """Roll everything forward that the journal holds past its checkpoint; returns all entries of the run."""
+        entries = self.journal.entries()
+        self._checkpoint = self.journal.checkpoint_seq()
+        self._last = {s.path: s.now for entry in entries for s in entry.steps if isinstance(s, EditEntry)}
+        tail = [entry for entry in entries if entry.seq > self._checkpoint]
+        replayed = self._replay(tail)
+        if replayed or self.journal.healed_bytes:
+            fields = {"entries": len(tail), "files": sorted(replayed), "healed_bytes": self.journal.healed_bytes}
+            self._notice("daemon.recovered", {"subject": self._slug, **fields})
+        return entries
+
+    def _replay(self, entries: Iterable[Entry]) -> set[str]:
+        edits: dict[str, list[EditEntry]] = {}
+        appends: dict[str, list[AppendEntry]] = {}
+        for entry in entries:
+            for step in entry.steps:
+                if isinstance(step, EditEntry):
+                    edits.setdefault(step.path, []).append(step)
+                else:
+                    appends.setdefault(step.path, []).append(step)
+        done = {path for path, steps in edits.items() if self._guarded(self._roll, path, steps)}
+        return done | {path for path, adds in appends.items() if self._guarded(self._complete, path, adds)}
+
+    def _roll(self, path: str, steps: Sequence[EditEntry]) -> bool:
+        data = self.tree.read(path)
+        wanted = roll_forward(data, steps)
+        self._unsynced.add(path)
+        if wanted is None:
+            self._conflict(path, "\n".join(str(edit) for step in steps for edit in step.edits).encode())
+            return False
+        if wanted == data:
+            return False
+        replace_file(self._root, path, wanted)
+        return True
+
+    def _complete(self, path: str, steps: Sequence[AppendEntry]) -> bool:
+        self._unsynced.add(path)
+        missing = complete_appends(self.tree.read(path) or b"", steps)
+        if missing is None:
+            return False
+        self._add(path, missing[1], cut_at=missing[0])
+        return True
+
+    def check(self, changes: Iterable[Change]) -> None:
+        """Raises Unreadable where a ledger that would be appended to is no plain file."""
+        for change in changes:
+            if isinstance(change, Append):
+                self._ledger_end(change.path)
+
+    def commit(self, transactions: Sequence[Transaction], now: datetime) -> None:
+        """Commit the transactions and carry them out. Raises Unreadable or OSError with nothing committed, or FsyncFailed."""
+        entries = self._entries(transactions, now)
+        self.journal.append(entries)
+        edits: dict[str, list[EditTask]] = {}
+        appends: dict[str, list[AppendEntry]] = {}
+        for transaction, entry in zip(transactions, entries, strict=True):
+            for change in transaction.changes:
+                if isinstance(change, EditTask):
+                    edits.setdefault(change.path, []).append(change)
+            for step in entry.steps:
+                if isinstance(step, AppendEntry):
+                    appends.setdefault(step.path, []).append(step)
+        for path, made in edits.items():
+            self._guarded(self._carry_edits, path, made)
+        for path, steps in appends.items():
+            self._guarded(self._complete_or_add, path, steps)
+        self._unsynced |= edits.keys() | appends.keys()
+
+    def _entries(self, transactions: Sequence[Transaction], now: datetime) -> list[Entry]:
+        sizes: dict[str, int] = {}
+        seq = self.journal.next_seq
+        return [
+            Entry(seq + n, iso(now), t.cause, tuple(self._step(change, sizes) for change in t.changes))
+            for n, t in enumerate(transactions)
+        ]
+
+    def _step(self, change: Change, sizes: dict[str, int]) -> Step:
+        if isinstance(change, EditTask):
+            was = hash_of(change.was)
+            base = None if self._last.get(change.path) == was else decode(change.was)
+            self._last[change.path] = hash_of(change.content)
+            return EditEntry(change.path, was, self._last[change.path], change.edits, base)
+        return self._append_step(change, sizes)
+
+    def _append_step(self, change: Append, sizes: dict[str, int]) -> AppendEntry:
+        text = change.text
+        if change.path not in sizes:
+            size, is_whole = self._ledger_end(change.path)
+            sizes[change.path] = size
+            text = (change.header if size == 0 else "" if is_whole else "\n") + text
+        offset = sizes[change.path]
+        sizes[change.path] += len(encode(text))
+        return AppendEntry(change.path, offset, text)
+
+    def _ledger_end(self, path: str) -> tuple[int, bool]:
+        """The ledger's size, and whether its last line is whole (markdown ledgers need not be). Raises Unreadable."""
+        folder, _, name = path.rpartition("/")
+        try:
+            with open_folder(self._root, folder) as fd:
+                file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+        except FileNotFoundError:
+            return 0, True
+        except OSError as error:
+            if error.errno in (errno.ELOOP, errno.ENXIO):
+                raise not_a_file(path, "a symbolic link") from error
+            raise
+        try:
+            status = os.fstat(file)
+            if not stat.S_ISREG(status.st_mode):
+                raise not_a_file(path, "a folder, a pipe or a device")
+            size = status.st_size
+            return size, not path.endswith(".jsonl") or size == 0 or os.pread(file, 1, size - 1) == b"\n"
+        finally:
+            os.close(file)
+
+    def _carry_edits(self, path: str, made: Sequence[EditTask]) -> bool:
+        """Write the last content, unless someone wrote the file since it was read: then the edits go on top of that."""
+        data = self.tree.read(path)
+        content: bytes | None = made[-1].content
+        if data != made[0].was:
+            steps = [EditEntry(path, hash_of(m.was), hash_of(m.content), m.edits, decode(m.was)) for m in made]
+            content = roll_forward(data, steps)
+        if content is not None and content != data:
+            replace_file(self._root, path, content)
+        return True
+
+    def _complete_or_add(self, path: str, steps: Sequence[AppendEntry]) -> bool:
+        size = self._ledger_end(path)[0]
+        if size == steps[0].offset:
+            self._add(path, b"".join(encode(step.text) for step in steps), cut_at=size)
+            return True
+        return self._complete(path, steps)
+
+    def _guarded(self, act: Callable[[str, Sequence[Work]], bool], path: str, steps: Sequence[Work]) -> bool:
+        """Carry out one file's part of a committed transaction; what cannot be done is kept aside and said loudly."""
+        try:
+            return act(path, steps)
+        except Unreadable as stop:
+            self._conflict(path, stop.fault.what.encode())
+            return False
+
+    def _conflict(self, path: str, content: bytes) -> None:
+        name = path.replace("/", "__")
+        replace_file(self._root, path_of("conflict", self._slug, name), content + b"\n")
+        fault = Fault(
+            "E-CONFLICT",
+            path,
+            "a committed change could not be carried out here",
+            "something else stands in the file's place, or it is gone and no earlier text of it is known",
+            f"see {path_of('conflict', self._slug, name)}; put the file back and run `shapeupd rebuild`",
+        )
+        self._notice("daemon.error", {"subject": path, "code": fault.code, "error": fault})
+
+    def write_view(self, path: str, content: bytes) -> None:
+        """Replace a view as a whole. Raises Unreadable where a link stands in its place."""
+        replace_file(self._root, path, content)
+        self._unsynced.add(path)
+
+    def remove_view(self, path: str) -> None:
+        """Remove a view; fine when it is gone already."""
+        remove_file(self._root, path)
+
+    def _add(self, path: str, data: bytes, *, cut_at: int) -> None:
+        folder, _, name = path.rpartition("/")
+        with open_folder(self._root, folder, create=True) as fd:
+            file = os.open(name, _WRITE | os.O_CREAT | os.O_APPEND, 0o644, dir_fd=fd)
+            try:
+                if os.fstat(file).st_size > cut_at:
+                    os.ftruncate(file, cut_at)
+                _write(file, data)
+            finally:
+                os.close(file)
+
+    def checkpoint(self) -> None:
+        """Put every file written since the last checkpoint on disk, then note how far the journal need not be replayed."""
+        last = self.journal.next_seq - 1
+        if last <= self._checkpoint:
+            return
+        for path in sorted(self._unsynced):
+            self._sync(path)
+        self._unsynced.clear()
+        replace_file(self._root, self.journal.checkpoint_path, json.dumps({"seq": last}).encode())
+        self._sync(self.journal.checkpoint_path)
+        self._checkpoint = last
+        self.journal.rotate()
+
+    def _sync(self, path: str) -> None:
+        folder, _, name = path.rpartition("/")
+        try:
+            with open_folder(self._root, folder) as fd:
+                file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
+                try:
+                    fsync(file, path)
+                finally:
+                    os.close(file)
+                fsync(fd, folder)
+        except (FileNotFoundError, Unreadable):
+            pass  # gone or replaced since: there is nothing of ours to keep
+        except OSError as error:
+            if error.errno != errno.ELOOP:
+                raise
+
+    def close(self) -> None:
+        """Let go of the journal."""
+        self.journal.close()
+
+
+def replace_file(root: Path, path: str, content: bytes) -> None:
+    """Write beside the file, then rename over it, in a folder reached without following links. Raises Unreadable, OSError."""
+    folder, _, name = path.rpartition("/")
+    with open_folder(root, folder, create=True) as fd:
+        mode = _mode_of(fd, name, path)
+        temp = f".{name}{TEMP_SUFFIX}"
+        file = _open_new(fd, temp, mode)
+        try:
+            _write(file, content)
+        except OSError:
+            os.unlink(temp, dir_fd=fd)
+            raise
+        finally:
+            os.close(file)
+        os.rename(temp, name, src_dir_fd=fd, dst_dir_fd=fd)
+
+
+def remove_file(root: Path, path: str) -> None:
+    """Remove a file that need not be there."""
+    folder, _, name = path.rpartition("/")
+    try:
+        with open_folder(root, folder) as fd:
+            os.unlink(name, dir_fd=fd)
+    except FileNotFoundError:
+        pass
+
+
+def _mode_of(fd: int, name: str, path: str) -> int:
+    try:
+        status = os.stat(name, dir_fd=fd, follow_symlinks=False)
+    except FileNotFoundError:
+        return 0o644
+    if stat.S_ISLNK(status.st_mode):
+        raise not_a_file(path, "a symbolic link")
+    if not stat.S_ISREG(status.st_mode):
+        raise not_a_file(path, "a folder, a pipe or a device")
+    return stat.S_IMODE(status.st_mode)
+
+
+def _open_new(fd: int, temp: str, mode: int) -> int:
+    flags = _WRITE | os.O_CREAT | os.O_EXCL
+    try:
+        return os.open(temp, flags, mode, dir_fd=fd)
+    except FileExistsError:
+        os.unlink(temp, dir_fd=fd)  # left by a crash, or planted: either way not followed
+        return os.open(temp, flags, mode, dir_fd=fd)
+
+
+def _write(file: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]

@@ -36,4 +36,4 @@ fuzz:
 	SHAPEUP_FUZZ_EXAMPLES=10000 $(PYTHON) -m pytest $$(grep -rl --include='test_*.py' SHAPEUP_FUZZ_EXAMPLES tests)
 
 bench:
-	$(PYTHON) -m tests.benchmarks
+	for file in tests/benchmarks/bench_*.py; do $(PYTHON) $$file || exit 1; done

@@ -9,10 +9,11 @@ from daemon.log import Log
 from daemon.run_state import RunState
 from daemon.settling import Settling
 from daemon.views import remove_rejection, write_rejection
-from parsers.facts import ReadOrder, read_order, sha256_of
+from parsers.facts import OrderFact, ReadOrder, read_order, sha256_of
 from parsers.faults import Fault, render_fault
 from parsers.layout import folder_of
 from parsers.tree import Unreadable
+from reducers.identity import APPLIED
 
 
 class Admission:
@@ -65,6 +66,7 @@ class Admission:
             fields: dict[str, Any] = {"warnings": warnings} if warnings else {}
             self._log.write(
                 "order.admitted",
+                level="debug" if self._was_answered(read.fact) else "info",
                 slug=self._state.slug,
                 subject=order.order_id,
                 run_id=order.run_id,
@@ -72,6 +74,11 @@ class Admission:
                 operation=order.operation,
                 **fields,
             )
+
+    def _was_answered(self, fact: OrderFact) -> bool:
+        """Whether these very bytes had their answer before: an old order seen again at a start is no news."""
+        rows = self._state.records.get(fact.order.order_id, ())
+        return any(row.order_sha256 == fact.sha256 and row.outcome in APPLIED for row in rows)
 
     def _refuse(self, path: str, stem: str, sha256: str, read: ReadOrder, now: datetime) -> None:
         self._state.orders.pop(stem, None)

@@ -44,11 +44,14 @@ class Journal:
         self.next_seq = 1
         self.healed_bytes = 0
 
-    def entries(self) -> tuple[Entry, ...]:
-        """Every entry in order. A torn tail is cut off into a side file first, so that the next append stands alone."""
+    def entries(self, *, heal: bool = True) -> tuple[Entry, ...]:
+        """Every entry in order. A torn tail is cut off into a side file first, so that the next append stands alone.
+
+        `heal` False only looks: the torn tail stays where it is.
+        """
         found: list[Entry] = []
         for name in self._segments():
-            found += self._read_segment(name)
+            found += self._read_segment(name, heal)
         self.next_seq = found[-1].seq + 1 if found else 1
         return tuple(found)
 
@@ -61,9 +64,9 @@ class Journal:
         self._segment = int(names[-1].split(".")[0]) if names else 1
         return tuple(names)
 
-    def _read_segment(self, name: str) -> Iterator[Entry]:
+    def _read_segment(self, name: str, heal: bool) -> Iterator[Entry]:
         with open_folder(self._root, self._folder) as folder:
-            fd = os.open(name, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            fd = os.open(name, (os.O_RDWR if heal else os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
             try:
                 data = _read_all(fd)
                 end = 0
@@ -73,7 +76,7 @@ class Journal:
                         break
                     yield entry
                     end = stop + 1
-                if end < len(data):
+                if end < len(data) and heal:
                     self._set_aside(folder, name, fd, data[end:], end)
             finally:
                 os.close(fd)

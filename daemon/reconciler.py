@@ -22,6 +22,7 @@ from daemon.settled import Settled, Tally
 from parsers.faults import Fault, render_fault
 from parsers.layout import classify
 from parsers.settings import Settings
+from reducers.rebuild import Repair
 from reducers.routes import ROUTES
 from reducers.run import Attestation
 
@@ -169,6 +170,16 @@ class Reconciler:
         if place is None or place.kind != "result" or place.slug is None:
             raise ValueError(path)
         return self._pass_of(place.slug, {}).ingest(path, attestation)
+
+    def rebuild(self) -> tuple[Repair, ...] | None:
+        """Rebuild every run; None where one stays locked by another reducer."""
+        repairs: list[Repair] = []
+        for run in self.runs():
+            made = run.rebuild()
+            if made is None:
+                return None
+            repairs += made
+        return tuple(repairs)
 
     def checkpoint(self) -> None:
         """Put every run's files on disk. Raises FsyncFailed."""

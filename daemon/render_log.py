@@ -43,6 +43,8 @@ def _details(row: Mapping[str, object]) -> list[str]:
     for key, value in row.items():
         if key in _COMMON or value is None or value == [] or value == "":
             continue
+        if key == "path" and str(value).endswith(f"/{str(row.get('subject')).rsplit('/', 1)[-1]}.json"):
+            continue  # the subject says it already
         phrase = _PHRASES.get(key)
         parts.append(escape(phrase(value) if phrase else f"{key} {_plain(value)}"))
     ms = row.get("ms")

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import threading
+from pathlib import Path
 from statistics import quantiles
 from typing import TYPE_CHECKING
 
 from daemon import clock
+from daemon.rebuilding import repair_rows, verify_all
 from daemon.reconciler import LOCK_PATIENCE_S, Reconciler
 from daemon.runs_on_disk import runs_on_disk
 from daemon.settled import Settled
@@ -95,11 +97,26 @@ def answer_ingest(reconciler: Reconciler, request: Request) -> Message | None:
         settled = reconciler.ingest(path, None if request.message.get("receipt_check", True) else "off")
     except (KeyError, ValueError):
         return {"error": f"{path} is no result of this repository"}
-    if settled is not None:
-        return outcome_document(settled)
-    if clock.monotonic() - request.since > LOCK_PATIENCE_S:
-        return {"error": f"another reducer holds the run's lock for {LOCK_PATIENCE_S:g} s"}
-    return None
+    return _locked(request) if settled is None else outcome_document(settled)
+
+
+def answer_rebuild(reconciler: Reconciler, root: Path, request: Request) -> Message | None:
+    """The files that differ from what the journal says, repaired unless only a look is asked for; None: not yet."""
+    if not reconciler.is_quiet():
+        return None
+    if request.message.get("verify"):
+        return {"repairs": repair_rows(verify_all(root))}
+    repairs = reconciler.rebuild()
+    if repairs is not None:
+        return {"repairs": repair_rows(repairs)}
+    return _locked(request)
+
+
+def _locked(request: Request) -> Message | None:
+    """Patience first, then an error. Source: protocol §4.2."""
+    if clock.monotonic() - request.since <= LOCK_PATIENCE_S:
+        return None
+    return {"error": f"another reducer holds the run's lock for {LOCK_PATIENCE_S:g} s"}
 
 
 def outcome_document(settled: Settled) -> Message:

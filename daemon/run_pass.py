@@ -26,8 +26,10 @@ from parsers.tree import Unreadable
 from reducers.changes import EditTask
 from reducers.entries import Cause
 from reducers.ingest import reduce_result, refuse_result
+from reducers.rebuild import Repair, rebuild_run
 from reducers.routes import ROUTES, Judges
 from reducers.run import Attestation, Judgement
+from reducers.task_index import is_task_name
 
 BATCH = 256  # results that share one fsync; more would delay the first of them
 
@@ -163,6 +165,8 @@ class RunPass:
             self._settling.forget(path)
             remove_rejection(self.state, "result", path)
             return None
+        if before and before.stamp == stamp and not before.is_wanting and attestation is None:
+            return None  # a second event of one landing
         read = read_result(path, data)
         if read.faults and self._settling.is_half_written(path, stamp, read.faults[0], self._now(), self._monotonic()):
             return None
@@ -172,7 +176,9 @@ class RunPass:
             stamp, sha256_of(data), judgement.order_id, judgement.outcome, judgement.faults, judgement.summary
         )
         self.results[path] = settled
-        if before and not judgement.changes and before._replace(stamp=None) == settled._replace(stamp=None):
+        if before is None and judgement.outcome == "duplicate":
+            return None  # settled before this daemon started
+        if before and before.is_wanting and not judgement.changes and before._replace(stamp=stamp) == settled:
             return None  # judged again, stands as it stood
         return Landed(path, settled, judgement)
 
@@ -258,6 +264,22 @@ class RunPass:
             if changed:
                 self._derive_board(changed)
             return self.results[path]
+        finally:
+            self._lock.release()
+
+    def rebuild(self) -> tuple[Repair, ...] | None:
+        """Bring task files, ledgers and index to what the journal says; None where another reducer holds the lock."""
+        if not self._lock.take():
+            return None
+        try:
+            entries = self.state.store.journal.entries()
+            write_index = self._settings.board_write_index
+            repairs = rebuild_run(self.state.disk, self.slug, entries, write_index=write_index)
+            for repair in repairs:
+                self.state.store.write_view(repair.path, repair.now)
+                if is_task_name(repair.path.rsplit("/", 1)[-1]):
+                    self.state.tasks.look(self.state.disk, repair.path)
+            return repairs
         finally:
             self._lock.release()
 

@@ -18,7 +18,7 @@ _RECEIPT_BYTES = 1 << 20
 
 
 def runs_on_disk(root: Path) -> list[dict[str, object]]:
-    """One {slug, run_id, status, round, live_orders} for each feature folder that holds a receipt or orders."""
+    """One {slug, run_id, status, round, live_orders} for each feature folder that holds a receipt, orders or results."""
     local = root / LOCAL_ROOT
     if not local.is_dir():
         return []
@@ -30,9 +30,9 @@ def runs_on_disk(root: Path) -> list[dict[str, object]]:
 def _run(root: Path, slug: str) -> dict[str, object] | None:
     receipt = _head(root / path_of("receipt", slug), _RECEIPT_BYTES)
     orders = _stems(root / folder_of("order", slug))
-    if receipt is None and not orders:
-        return None
     answered = _stems(root / folder_of("result", slug))
+    if receipt is None and not orders and not answered:
+        return None
     rounds = [address.round for stem in orders if (address := parse_address(f"{slug}/{stem}")).round is not None]
     status = _STATUS.search(_head(root / path_of("harness-run", slug), _HEAD_BYTES) or b"")
     return {

@@ -19,7 +19,7 @@ from daemon.journal import FsyncFailed
 from daemon.log import Log
 from daemon.place import Place, server_socket
 from daemon.reconciler import Reconciler
-from daemon.requests import Request, answer_ingest, answer_status
+from daemon.requests import Request, answer_ingest, answer_rebuild, answer_status
 from daemon.sockets import Message, Server
 from daemon.store import remove_file, replace_file
 from daemon.watcher import Watcher
@@ -162,8 +162,8 @@ class Service:
             request = self._requests.popleft()
             if request.verb == "status":
                 request.answer(answer_status(self))
-            elif request.verb in ("sync", "ingest"):
-                self.watcher.rescan()
+            elif request.verb in ("sync", "ingest", "rebuild"):
+                self.watcher.rescan(is_timed=False)
                 self._open.append(request)
             else:
                 request.answer({"error": f"this daemon knows no verb {request.verb!r}"})
@@ -180,6 +180,8 @@ class Service:
                         "rejected": tally.rejected + tally.orders,
                         "pending": tally.pending,
                     }
+            elif request.verb == "rebuild":
+                answer = answer_rebuild(self.reconciler, self.place.root, request)
             else:
                 answer = answer_ingest(self.reconciler, request)
             if answer is not None:

@@ -10,11 +10,12 @@ from typing import Any
 
 from daemon.run_state import RunState
 from daemon.scan import Fingerprint
-from parsers.board import BoardIndex, add_rows, create_index, parse_index, render_index, row_of, set_statuses
+from parsers.board import BoardIndex, parse_index, render_index
 from parsers.faults import Fault, fault_row
 from parsers.layout import path_of
 from parsers.tasks import Task
 from parsers.tree import Unreadable
+from reducers.board import derive_index
 from reducers.records import iso
 
 MAX_NAME_BYTES = 200
@@ -33,22 +34,15 @@ class BoardView:
         stamp = state.disk.stamp(path)
         if stamp is None or self._index is None or stamp != self._stamp:
             data = state.disk.read(path)
-            if data is None:
-                return (
-                    create and len(state.tasks) > 0 and self._write(state, create_index(state.slug, state.tasks), None)
-                )
-            self._index, self._stamp, changed = parse_index(data), stamp, None
-        tasks = tuple(state.tasks if changed is None else changed)
-        missing = [task for task in tasks if row_of(self._index, task) is None]
-        index = add_rows(self._index, missing) if missing else self._index
-        index = set_statuses(index, tasks, state.tasks.done, len(state.tasks))
-        return index is not self._index and self._write(state, render_index(index), index)
-
-    def _write(self, state: RunState, content: bytes, index: BoardIndex | None) -> bool:
-        path = path_of("board-index", state.slug)
-        state.store.write_view(path, content)
+            if data is None and not (create and len(state.tasks)):
+                return False
+            self._index, self._stamp, changed = None if data is None else parse_index(data), stamp, None
+        index = derive_index(self._index, state.slug, state.tasks, changed)
+        if index is self._index:
+            return False
+        state.store.write_view(path, render_index(index))
         state.remember_own(path)
-        self._index, self._stamp = index or parse_index(content), state.disk.stamp(path)
+        self._index, self._stamp = index, state.disk.stamp(path)
         return True
 
 

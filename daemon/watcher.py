@@ -144,10 +144,13 @@ class Watcher:
         due = (now_monotonic + 1.0, self._next_rescan, self._next_rearm)
         return max(0.0, min(at for at in due if at is not None) - now_monotonic)
 
-    def rescan(self) -> set[str]:
-        """Look at everything now; marks and returns what differs from the table of known fingerprints."""
+    def rescan(self, *, is_timed: bool = True) -> set[str]:
+        """Look at everything now; marks and returns what differs from the table of known fingerprints.
+
+        `is_timed` False: somebody asked for it, so an event may still be on its way and nothing counts as missed.
+        """
         with self._turn:
-            return self._look(everything=False)
+            return self._look(everything=False, counts_missed=is_timed)
 
     def see(self, path: str, seen: Fingerprint | None = None) -> None:
         """The reconciler has handled this path, so a rescan need not mark it again.
@@ -171,7 +174,7 @@ class Watcher:
                 self._canary_state = "back"
             elif path in FOLDERS:
                 self._wake()  # a tree came or went: the tick re-arms
-            elif path.split("/", 1)[0] not in FOLDERS or not is_fact_path(path, is_folder=is_folder):
+            elif not is_fact_path(path, is_folder=is_folder):
                 continue
             elif is_folder:
                 # The folder was armed before this event was sent: what the watch missed, this look finds.
@@ -185,19 +188,20 @@ class Watcher:
 
     # --- rescans ------------------------------------------------------------------------------------------------------
 
-    def _look(self, *, everything: bool) -> set[str]:
+    def _look(self, *, everything: bool, counts_missed: bool = True) -> set[str]:
         """Compare the disk with the table. `everything` marks unchanged files too: events are known to be lost."""
         found = survey(self._root)
         table, differs = self._known.compare(found)
         if everything or differs:
             self._mark(differs | table.keys() if everything else differs)
-        missed = self._known.replace(table, differs)  # after the mark: if that raised, the next rescan tries again
+        # After the mark: if that raised, the next look tries again. What stood there at the start was not missed.
+        missed = self._known.replace(table, differs if self.counters["rescans"] else set())
         self._count("rescans", 1)
         self.counters["warnings"] = warnings_silenced()
         self._report_unreadable(found)
         if self._listener is not None:
             self._unarmed = found.folders - self._listener.armed()
-            if missed and not self.degraded:
+            if missed and counts_missed and not self.degraded:
                 self._count("missed", len(missed))
                 self._notice("watch.rescan", {"count": len(missed), "paths": sorted(missed)[:5]})
                 self._send_canary()
@@ -226,7 +230,7 @@ class Watcher:
             self._canary_state, self._unarmed_since = "none", None
             self._degrade("storm", f"watching breaks again and again: {trouble}")
             return False
-        return True
+        return self._listener is None or self._listener.trouble is None
 
     def _arm(self) -> None:
         self._listener = Listener(self._root, self._on_event, self._wake)

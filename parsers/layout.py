@@ -6,13 +6,14 @@ No other module spells a path of the two trees. Light module: standard library o
 from __future__ import annotations
 
 import re
+from functools import cache, lru_cache
 from typing import NamedTuple
 
 LOCAL_ROOT = ".shapeup"
 SHARED_ROOT = "shapeup"
 
-# Folders directly below .shapeup/ that are no feature.
-NOT_A_SLUG = frozenset({"metrics", "exports", "archive", "pitch-archive"})
+# Folders directly below the two roots that are no feature.
+NOT_A_SLUG = frozenset({"metrics", "exports", "archive", "pitch-archive", "knowledge-base"})
 
 
 class Artifact(NamedTuple):
@@ -113,21 +114,32 @@ def _pattern(template: str) -> str:
     return "".join(_HOLES.get(part) or re.escape(part) for part in re.split(r"(<slug>|<stem>|\*\*)", template))
 
 
-# `_index.md` must be tried before `<stem>.md`, so the most literal template comes first.
-_COMPILED = tuple(
-    (artifact.kind, re.compile(_pattern(artifact.template)))
-    for artifact in sorted(KINDS, key=lambda a: (a.template.count("<stem>") + 2 * a.template.count("**"), a.kind))
-)
+@cache
+def _shelves() -> dict[tuple[str, str], list[tuple[str, re.Pattern[str]]]]:
+    """The patterns by root and third segment, so that a path meets a few of them; compiled when first asked for.
+
+    `_index.md` must be tried before `<stem>.md`, so the most literal template comes first.
+    """
+    shelves: dict[tuple[str, str], list[tuple[str, re.Pattern[str]]]] = {}
+    for artifact in sorted(KINDS, key=lambda a: (a.template.count("<stem>") + 2 * a.template.count("**"), a.kind)):
+        pattern = re.compile(_pattern(artifact.template))
+        shelves.setdefault(_shelf(artifact.template), []).append((artifact.kind, pattern))
+    return shelves
 
 
+def _shelf(path: str) -> tuple[str, str]:
+    parts = path.split("/", 3)
+    return parts[0], parts[2] if len(parts) > 2 and parts[1] not in NOT_A_SLUG else ""
+
+
+@lru_cache(maxsize=1 << 16)
 def classify(path: str) -> Place | None:
     """The kind, slug and stem of a repository-relative path; None for a path the table does not know."""
-    for kind, pattern in _COMPILED:
+    for kind, pattern in _shelves().get(_shelf(path), ()):
         if found := pattern.fullmatch(path):
             parts = found.groupdict()
-            if parts.get("slug") in NOT_A_SLUG:
-                continue
-            return Place(kind, parts.get("slug"), parts.get("stem"))
+            if parts.get("slug") not in NOT_A_SLUG:
+                return Place(kind, parts.get("slug"), parts.get("stem"))
     return None
 
 

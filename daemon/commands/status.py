@@ -81,11 +81,8 @@ def _show(document: Mapping[str, object], place: Place) -> None:
 
 def _run_row(run: Mapping[str, object]) -> tuple[str, ...]:
     cells = (run.get("slug"), run.get("run_id"), run.get("status"), run.get("round"))
-    return (
-        *("-" if cell is None else str(cell) for cell in cells),
-        _names(run.get("live_orders")),
-        _names(run.get("trips")),
-    )
+    lists = (run.get("live_orders"), run.get("rejected"), run.get("pending"), run.get("trips"))
+    return (*("-" if cell is None else str(cell) for cell in cells), *map(_names, lists))
 
 
 def _names(value: object) -> str:
@@ -104,8 +101,10 @@ def _show_traffic(document: Mapping[str, object]) -> None:
         case {"n": int(n), "p50_ms": p50, "p99_ms": p99} if n:
             print(f"latency p50 {p50} ms, p99 {p99} ms over {n}")
     match document.get("counters"):
-        case {**counters} if counters:
-            print("\n".join(f"{name:<20} {count}" for name, count in sorted(counters.items())))
+        case {**counters}:
+            for name, count in sorted(counters.items()):
+                if count:
+                    print(f"{escape(str(name)):<20} {count}")
 
 
 def _duration(seconds: float) -> str:

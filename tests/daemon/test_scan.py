@@ -108,6 +108,8 @@ def test_a_path_is_judged_as_the_scan_would() -> None:
     assert is_fact_path(".shapeup/checkout/orders/a.json")
     assert not is_fact_path(".shapeup/checkout/.ingest.lock/owner.json")
     assert not is_fact_path("shapeup/a.md~")
+    assert not is_fact_path("src/main.py")
+    assert not is_fact_path("")
     assert is_fact_path("shapeup/a~", is_folder=True)
     assert not is_fact_path("shapeup/.git", is_folder=True)
     assert is_fact_path(".shapeup", is_folder=True)

@@ -168,6 +168,7 @@ def test_a_change_that_no_event_told_of_is_marked_by_the_rescan_and_then_reporte
     repo: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with watching(repo) as (watcher, recorder):
+        recorder.wait_for([write(repo, ".shapeup/heard.json")])  # and so the self-test before it
         watcher.tick(0.0)
         go_deaf(monkeypatch)
         path = write(repo, "shapeup/silent.md")
@@ -180,7 +181,8 @@ def test_a_change_that_no_event_told_of_is_marked_by_the_rescan_and_then_reporte
         assert recorder.named("watch.rescan") == [{"count": 1, "paths": [path]}]
 
 
-def test_a_rescan_that_finds_what_events_told_of_reports_nothing(repo: Path) -> None:
+def test_a_rescan_that_finds_what_events_told_of_or_the_start_reports_nothing(repo: Path) -> None:
+    write(repo, "shapeup/there before.md")
     with watching(repo) as (watcher, recorder):
         recorder.wait_for([write(repo, "shapeup/a.md")])
         watcher.rescan()

@@ -1,0 +1,181 @@
+"""What the demo tells: orders and results land, the board moves, a bad result is refused, restarts change nothing. Source: issue 2."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import Any
+
+from daemon.commands.board import board_of, show_board
+from daemon.demo.stage import Failed, Stage
+from daemon.disk import DiskTree
+from parsers.addresses import mint_run_id
+from parsers.layout import path_of
+
+SLUG = "checkout"
+STARTED_AT = "2026-03-01T09:00:00.000Z"
+RUN_ID = mint_run_id(SLUG, STARTED_AT, None)
+
+
+def tell(stage: Stage) -> None:
+    """Run every step; raises Failed at the first that does not show what it claims."""
+    _step("A repository with a plan: three tasks, the later ones wait for the first")
+    is_git = stage.init_git()
+    print(
+        f"    {stage.root}" + ("" if is_git else "   (no git found: shapeupd works without, commits are not checked)")
+    )
+    _plan(stage)
+    _step("The daemon starts beside it")
+    stage.start()
+    _show_board(stage)
+    _answer_an_order(stage)
+    _refuse_a_bad_result(stage)
+    _same_bytes_again(stage)
+    _restart(stage)
+    _step("All of it is in plain files; ask again at any time with: board, status, log, rebuild --verify")
+
+
+def _step(text: str) -> None:
+    print(f"\n== {text}")
+
+
+def _check(claim: bool, what: str) -> None:
+    if not claim:
+        raise Failed(what)
+
+
+def _plan(stage: Stage) -> None:
+    tasks: tuple[tuple[str, str, str, list[str], list[str]], ...] = (
+        ("TASK-001", "Cart totals", "ready", [], ["Total is the sum of its lines", "An empty cart shows 0.00"]),
+        ("TASK-002", "Discount codes", "blocked", ["TASK-001"], ["An unknown code is refused"]),
+        (
+            "TASK-003",
+            "Checkout button",
+            "blocked",
+            ["TASK-001", "TASK-002"],
+            ["The button is off while the cart is empty"],
+        ),
+    )
+    rows = ["| ID | Title | Status | Depends On |", "|---|---|---|---|"]
+    for task_id, title, status, needs, criteria in tasks:
+        boxes = "\n".join(f"- [ ] {text}" for text in criteria)
+        head = f"id: {task_id}\ntitle: {title}\nstatus: {status}\ndepends_on: [{', '.join(needs)}]"
+        stage.write(path_of("task", SLUG, task_id), f"---\n{head}\n---\n\n## Acceptance Criteria\n\n{boxes}\n")
+        glyph = "⬜" if status == "ready" else "🚫"
+        rows.append(f"| {task_id} | {title} | {glyph} {status} | {', '.join(needs) or '—'} |")
+    stage.write(path_of("board-index", SLUG), "# Task Board\n\n" + "\n".join(rows) + "\n\n⬜ 0 / 3 tasks complete\n")
+    receipt = {
+        "receipt_version": 1,
+        "type": "harness-run-receipt",
+        "slug": SLUG,
+        "run_id": RUN_ID,
+        "started_at": STARTED_AT,
+    }
+    stage.write(path_of("receipt", SLUG), {**receipt, "started": True, "config": {"max_rounds": 3}})
+
+
+def _order(stage: Stage, stem: str, task_id: str, at: str) -> None:
+    order = {
+        "schema_version": 1,
+        "order_id": f"{SLUG}/{stem}",
+        "run_id": RUN_ID,
+        "compiled_at": at,
+        "worker": "task-executor",
+        "mode": "orchestrated",
+        "operation": "execute",
+        "substrate": {"allowed": ["src/cart/**"]},
+        "payload": {"tasks": [{"id": task_id}]},
+    }
+    stage.write(path_of("order", SLUG, stem), order)
+    stage.wait_for("order.admitted", f"{SLUG}/{stem}")
+
+
+def _result(stem: str, task_id: str, criteria: list[str], **more: Any) -> dict[str, Any]:
+    passed = [{"ac": text, "result": "pass", "evidence": "cart.test.ts"} for text in criteria]
+    task = {"task_id": task_id, "status": "done", "ac_results": passed}
+    return {
+        "schema_version": 1,
+        "order_id": f"{SLUG}/{stem}",
+        "worker": "task-executor",
+        "status": "done",
+        "task_results": [task],
+        **more,
+    }
+
+
+def _board(stage: Stage) -> dict[str, Any]:
+    return board_of(DiskTree(stage.root), SLUG)
+
+
+def _show_board(stage: Stage) -> None:
+    show_board(_board(stage))
+
+
+def _status_of(stage: Stage, task_id: str) -> str:
+    return str(next(task["status"] for task in _board(stage)["tasks"] if task["id"] == task_id))
+
+
+def _answer_an_order(stage: Stage) -> None:
+    _step("An order lands; its worker answers; the board moves")
+    _order(stage, "cart-r1-a1", "TASK-001", "2026-03-01T09:05:00.000Z")
+    result = _result("cart-r1-a1", "TASK-001", ["Total is the sum of its lines", "An empty cart shows 0.00"])
+    result["discoveries"] = [{"marker": "+", "line": "Totals need a currency", "lens": "edge"}]
+    stage.write(path_of("result", SLUG, "cart-r1-a1"), result)
+    stage.wait_for("result.applied", f"{SLUG}/cart-r1-a1")
+    stage.sync()
+    _show_board(stage)
+    _check(_status_of(stage, "TASK-001") == "done", "TASK-001 is not done")
+    _check(_status_of(stage, "TASK-002") == "ready", "TASK-002 was not unblocked")
+    index = (stage.root / path_of("board-index", SLUG)).read_text(encoding="utf-8")
+    _check("| TASK-001 | Cart totals | ✅ done |" in index, "the planner's index did not follow")
+    _check("1 / 3 tasks complete" in index, "the progress line did not follow")
+
+
+def _refuse_a_bad_result(stage: Stage) -> None:
+    _step("A result that judges its own work is refused, with a reason and a way forward")
+    _order(stage, "discount-r1-a1", "TASK-002", "2026-03-01T09:20:00.000Z")
+    before = _board(stage)
+    path = path_of("result", SLUG, "discount-r1-a1")
+    bad = _result("discount-r1-a1", "TASK-002", ["An unknown code is refused"], verdict={"overall": "PASS"})
+    stage.write(path, bad)
+    row = stage.wait_for("result.rejected", f"{SLUG}/discount-r1-a1")
+    rejection = stage.root / path_of("rejection", SLUG, "result-discount-r1-a1")
+    stage.sync()
+    _check(row["code"] == "E-FIELD-RIGHTS", f"refused for another reason: {row['code']}")
+    _check(_board(stage) == before, "a refused result moved the board")
+    _check(rejection.is_file(), "no rejection file")
+    print(f"    the same stands in {rejection.relative_to(stage.root)}, for the agent to read")
+    _step("The worker mends it; the refusal goes away by itself")
+    del bad["verdict"]
+    stage.write(path, bad)
+    stage.wait_for("result.applied", f"{SLUG}/discount-r1-a1")
+    stage.sync()
+    _check(not rejection.exists(), "the rejection outlived its cause")
+    _check(_status_of(stage, "TASK-003") == "ready", "TASK-003 was not unblocked")
+
+
+def _same_bytes_again(stage: Stage) -> None:
+    _step("The same bytes land again: nothing happens twice")
+    before = stage.state()
+    target = stage.root / path_of("result", SLUG, "cart-r1-a1")
+    beside = target.with_suffix(".tmp")
+    beside.write_bytes(target.read_bytes())
+    os.replace(beside, target)
+    stage.wait_for("result.duplicate", f"{SLUG}/cart-r1-a1")
+    stage.sync()
+    _check(stage.state() == before, "a duplicate changed the shared state")
+
+
+def _restart(stage: Stage) -> None:
+    _step("A clean stop, then kill -9, each followed by a start: the shared state is the same to the byte")
+    before = stage.state()
+    _check(stage.end(signal.SIGTERM) == 0, "the daemon did not end cleanly")
+    stage.start()
+    stage.sync()
+    _check(stage.state() == before, "a restart changed the shared state")
+    stage.end(signal.SIGKILL)
+    stage.start()
+    stage.sync()
+    _check(stage.state() == before, "a start after kill -9 changed the shared state")
+    _show_board(stage)
+    _check(stage.end(signal.SIGTERM) == 0, "the daemon did not end cleanly")

@@ -30,7 +30,7 @@ lock:
 	$(BIN)$(LOCK) --group dev --constraint requirements/run.txt --output-file requirements/dev.txt
 
 crash:
-	$(PYTHON) -m pytest tests/crash
+	SHAPEUP_CRASH_FULL=1 $(PYTHON) -m pytest -s tests/crash
 
 fuzz:
 	SHAPEUP_FUZZ_EXAMPLES=10000 $(PYTHON) -m pytest $$(grep -rl --include='test_*.py' SHAPEUP_FUZZ_EXAMPLES tests)

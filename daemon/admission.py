@@ -66,7 +66,7 @@ class Admission:
             fields: dict[str, Any] = {"warnings": warnings} if warnings else {}
             self._log.write(
                 "order.admitted",
-                level="debug" if self._was_answered(read.fact) else "info",
+                level="debug" if was_answered(self._state, read.fact) else "info",
                 slug=self._state.slug,
                 subject=order.order_id,
                 run_id=order.run_id,
@@ -74,11 +74,6 @@ class Admission:
                 operation=order.operation,
                 **fields,
             )
-
-    def _was_answered(self, fact: OrderFact) -> bool:
-        """Whether these very bytes had their answer before: an old order seen again at a start is no news."""
-        rows = self._state.records.get(fact.order.order_id, ())
-        return any(row.order_sha256 == fact.sha256 and row.outcome in APPLIED for row in rows)
 
     def _refuse(self, path: str, stem: str, sha256: str, read: ReadOrder, now: datetime) -> None:
         self._state.orders.pop(stem, None)
@@ -99,3 +94,9 @@ class Admission:
         self.refused.pop(path, None)
         self._settling.forget(path)
         remove_rejection(self._state, "order", path)
+
+
+def was_answered(state: RunState, fact: OrderFact) -> bool:
+    """Whether an ingest has answered these very bytes of the order; a recompiled order is live again. Source: ruling B2."""
+    rows = state.records.get(fact.order.order_id, ())
+    return any(row.order_sha256 == fact.sha256 and row.outcome in APPLIED for row in rows)

@@ -50,6 +50,7 @@ EXAMPLE = "shapeupd --repo ~/src/checkout status --json"
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The exit status of one command line. The one place where endings are told apart."""
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # no stranger's plugin runs in here, and 20 ms are saved
     words = list(sys.argv[1:] if argv is None else argv)
     repos: list[str] = []
     try:

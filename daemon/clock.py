@@ -5,6 +5,8 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime
 
+from parsers.times import render_time
+
 
 def now() -> datetime:
     """The wall clock as an aware UTC datetime."""
@@ -13,9 +15,7 @@ def now() -> datetime:
 
 def iso(at: datetime) -> str:
     """`2026-03-01T12:04:31.220Z`: UTC, milliseconds, Z. Raises ValueError for a datetime without a zone."""
-    if at.tzinfo is None:
-        raise ValueError("a time without a zone cannot be written down")
-    return at.astimezone(UTC).replace(tzinfo=None).isoformat(timespec="milliseconds") + "Z"
+    return render_time(at)
 
 
 def monotonic() -> float:

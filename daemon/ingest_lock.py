@@ -13,7 +13,7 @@ from pathlib import Path
 
 from daemon.disk import open_folder
 from parsers.layout import path_of
-from reducers.records import iso
+from parsers.times import render_time
 
 STALE_MS = 30_000
 OWNER = "owner.json"
@@ -32,7 +32,7 @@ class IngestLock:
         with open_folder(self._root, self._parent) as run:
             if not _make(run, self._name) and not (self._break_stale(run) and _make(run, self._name)):
                 return False
-            owner = {"pid": os.getpid(), "at": iso(self._now()), "host": socket.gethostname()}
+            owner = {"pid": os.getpid(), "at": render_time(self._now()), "host": socket.gethostname()}
             try:
                 self._write_owner(run, json.dumps(owner).encode())
             except OSError:

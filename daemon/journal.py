@@ -9,15 +9,19 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Iterator, Sequence
+import re
+import stat
+from collections.abc import Sequence
 from pathlib import Path
 
-from daemon.disk import open_folder
+from daemon.disk import not_a_file, open_folder
 from parsers.layout import path_of
+from parsers.tree import Unreadable
 from reducers.entries import Entry, parse_entry, render_entry
 
 SEGMENT_BYTES = 8 * 1024 * 1024
 CHECKPOINT = "checkpoint.json"
+_SEGMENT = re.compile(r"[0-9]{6}\.jsonl\Z")
 
 
 class FsyncFailed(Exception):
@@ -41,6 +45,7 @@ class Journal:
         self._fd = -1
         self._size = 0
         self._segment = 1
+        self._newest: tuple[str, os.stat_result] | None = None  # the segment that was last read or opened
         self.next_seq = 1
         self.healed_bytes = 0
 
@@ -58,36 +63,53 @@ class Journal:
     def _segments(self) -> tuple[str, ...]:
         try:
             with open_folder(self._root, self._folder) as fd:
-                names = sorted(name for name in os.listdir(fd) if name.endswith(".jsonl"))
+                names = sorted(filter(_SEGMENT.match, os.listdir(fd)))
         except FileNotFoundError:
             return ()
         self._segment = int(names[-1].split(".")[0]) if names else 1
         return tuple(names)
 
-    def _read_segment(self, name: str, heal: bool) -> Iterator[Entry]:
+    def _read_segment(self, name: str, heal: bool) -> list[Entry]:
+        """The entries of one segment. A line that is none of ours is passed over; the last of them is a torn tail."""
         with open_folder(self._root, self._folder) as folder:
-            fd = os.open(name, (os.O_RDWR if heal else os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+            fd = self._open_at(folder, name, os.O_RDWR if heal else os.O_RDONLY)
             try:
+                self._newest = name, os.fstat(fd)
                 data = _read_all(fd)
-                end = 0
-                while (stop := data.find(b"\n", end)) >= 0:
-                    entry = parse_entry(data[end:stop])
-                    if entry is None:
-                        break
-                    yield entry
-                    end = stop + 1
+                found: list[Entry] = []
+                at = end = 0
+                while (stop := data.find(b"\n", at)) >= 0:
+                    if entry := parse_entry(data[at:stop]):
+                        found.append(entry)
+                        end = stop + 1
+                    at = stop + 1
                 if end < len(data) and heal:
                     self._set_aside(folder, name, fd, data[end:], end)
+                return found
             finally:
                 os.close(fd)
 
+    def _open_at(self, folder: int, name: str, flags: int) -> int:
+        """A descriptor of a plain file of the journal. Raises Unreadable for a link, a pipe or a folder in its place."""
+        path = f"{self._folder}/{name}"
+        try:
+            fd = os.open(name, flags | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o644, dir_fd=folder)
+        except OSError as error:
+            if error.errno == errno.ELOOP:
+                raise not_a_file(path, "a symbolic link") from error
+            if error.errno in (errno.EISDIR, errno.ENXIO):
+                raise not_a_file(path, "a folder, a pipe or a device") from error
+            raise
+        if not stat.S_ISREG(os.fstat(fd).st_mode):
+            os.close(fd)
+            raise not_a_file(path, "a folder, a pipe or a device")
+        return fd
+
     def _set_aside(self, folder: int, name: str, fd: int, tail: bytes, end: int) -> None:
         """Keep the bytes of a torn tail in a side file and cut them off. Source: targets 7."""
-        side = os.open(
-            f"{name}.torn", os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o644, dir_fd=folder
-        )
+        side = self._open_at(folder, f"{name}.torn", os.O_WRONLY | os.O_APPEND | os.O_CREAT)
         try:
-            os.write(side, tail + b"\n")
+            _write_all(side, tail + b"\n")
             fsync(side, "journal side file")
         finally:
             os.close(side)
@@ -112,32 +134,35 @@ class Journal:
     def _open(self) -> None:
         with open_folder(self._root, self._folder, create=True) as folder:
             name = f"{self._segment:06d}.jsonl"
-            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
-            self._fd = os.open(name, flags, 0o644, dir_fd=folder)
-            self._size = os.fstat(self._fd).st_size
+            self._fd = self._open_at(folder, name, os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+            self._newest = name, os.fstat(self._fd)
+            self._size = self._newest[1].st_size
             if self._size == 0:
                 fsync(folder, "journal folder")
+        if self._size == 0:
+            with open_folder(self._root, self._folder.rpartition("/")[0]) as run:
+                fsync(run, "run folder")
 
     def is_gone(self) -> bool:
-        """Whether the open segment is no longer in the tree: somebody removed or replaced it. Source: ruling L4."""
-        if self._fd < 0:
+        """Whether the segment read or opened last is no longer in the tree: somebody removed or replaced it. Source: L4."""
+        if self._newest is None:
             return False
+        name, status = self._newest
         try:
-            there = os.lstat(self._root / self._folder / f"{self._segment:06d}.jsonl")
+            return not os.path.samestat(os.lstat(self._root / self._folder / name), status)
         except (FileNotFoundError, NotADirectoryError):
             return True
-        return not os.path.samestat(there, os.fstat(self._fd))
 
     def checkpoint_seq(self) -> int:
         """The number of the last entry whose files are all on disk; 0 when there is none."""
         try:
             with open_folder(self._root, self._folder) as folder:
-                fd = os.open(CHECKPOINT, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=folder)
+                fd = self._open_at(folder, CHECKPOINT, os.O_RDONLY)
                 try:
                     seq = json.loads(_read_all(fd))["seq"]
                 finally:
                     os.close(fd)
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, Unreadable, ValueError, KeyError, TypeError):
             return 0  # unreadable: replay everything, which changes nothing that already holds
         return seq if isinstance(seq, int) else 0
 

@@ -13,6 +13,7 @@ import stat
 import threading
 import warnings
 from collections.abc import Callable
+from typing import NamedTuple
 
 from watchdog.events import (
     DirCreatedEvent,
@@ -24,6 +25,7 @@ from watchdog.events import (
     FileMovedEvent,
     FileSystemEvent,
     FileSystemEventHandler,
+    FileSystemMovedEvent,
 )
 from watchdog.observers import inotify_c
 from watchdog.observers.inotify import InotifyEmitter, InotifyObserver, InotifyWatchGroup
@@ -41,7 +43,7 @@ TREE_EVENTS: tuple[type[FileSystemEvent], ...] = (
     DirMovedEvent,
     DirDeletedEvent,
 )
-FOLDER_EVENTS = frozenset({DirCreatedEvent, DirMovedEvent, DirDeletedEvent})
+FOLDER_EVENTS: frozenset[type[FileSystemEvent]] = frozenset({DirCreatedEvent, DirMovedEvent, DirDeletedEvent})
 
 OVERFLOW = "overflow"
 JOIN_S = 1.0
@@ -51,6 +53,21 @@ JOIN_S = 1.0
 InotifyMoveEventGrouper.delay = 0.01
 
 Identity = tuple[int, int] | None  # (st_dev, st_ino); None: nothing there
+
+
+class Heard(NamedTuple):
+    """One event: the path that went, the path that came (relative to the root), both for a move."""
+
+    gone: str | None
+    come: str | None
+    is_folder: bool
+
+
+class Ailment(NamedTuple):
+    """Why a listener must be replaced. No fault: a tree came or went, which every branch switch may do."""
+
+    reason: str
+    is_fault: bool
 
 
 class _CountedWarnings:
@@ -82,10 +99,10 @@ def warnings_silenced() -> int:
 class Listener(FileSystemEventHandler):
     """One observer over the repository root (its own folders only) and each of the two trees; replaced, never mended.
 
-    `hear(paths, is_folder)` gets both ends of every event, relative to the root, on watchdog's threads.
+    `hear` gets every event on watchdog's threads.
     """
 
-    def __init__(self, root: str, hear: Callable[[tuple[str, ...], bool], None], wake: Callable[[], None]) -> None:
+    def __init__(self, root: str, hear: Callable[[Heard], None], wake: Callable[[], None]) -> None:
         self._root = root
         self._hear = hear
         self._wake = wake
@@ -94,6 +111,7 @@ class Listener(FileSystemEventHandler):
         self._threads: list[threading.Thread] = []
         self._identities: dict[str, Identity] = {}
         self._log = _LogTap(self)
+        self._swapped = False
         self.trouble: str | None = None
 
     def open(self) -> None:
@@ -108,25 +126,22 @@ class Listener(FileSystemEventHandler):
         except (OSError, RuntimeError) as error:
             self.trouble = f"cannot start: {error}"
             return
-        self._threads = [observer, observer._inotify_fd]
-        self._arm(observer, self._root, [kind for kind in TREE_EVENTS if kind in FOLDER_EVENTS], recursive=False)
+        self._schedule(observer, self._root, FOLDER_EVENTS, recursive=False)
         for folder in FOLDERS:
-            path = f"{self._root}/{folder}"
-            if is_folder(path):
-                self._arm(observer, path, list(TREE_EVENTS), recursive=True)
+            if is_folder(f"{self._root}/{folder}"):
+                self._schedule(observer, f"{self._root}/{folder}", frozenset(TREE_EVENTS), recursive=True)
+        emitters = [emitter for emitter in observer.emitters if isinstance(emitter, InotifyEmitter)]
+        self._threads = [observer, observer._inotify_fd, *emitters]
+        self._groups = [emitter._inotify for emitter in emitters if emitter._inotify]
 
-    def _arm(
-        self, observer: InotifyObserver, path: str, kinds: list[type[FileSystemEvent]], *, recursive: bool
+    def _schedule(
+        self, observer: InotifyObserver, path: str, kinds: frozenset[type[FileSystemEvent]], *, recursive: bool
     ) -> None:
+        wanted = [kind for kind in TREE_EVENTS if kind in kinds]
         try:
-            observer.schedule(self, path, recursive=recursive, event_filter=kinds)
+            observer.schedule(self, path, recursive=recursive, event_filter=wanted)
         except (OSError, RuntimeError):
             return  # vanished (the identity tells) or over a limit (the table of armed folders tells)
-        for emitter in observer.emitters:
-            if emitter not in self._threads:
-                self._threads.append(emitter)
-            if isinstance(emitter, InotifyEmitter) and emitter._inotify and emitter._inotify not in self._groups:
-                self._groups.append(emitter._inotify)
 
     def close(self) -> None:
         """Take everything down, however broken it is."""
@@ -150,16 +165,20 @@ class Listener(FileSystemEventHandler):
             if thread is not threading.current_thread() and thread.is_alive():
                 thread.join(JOIN_S)
 
-    def ailment(self) -> str | None:
+    def ailment(self) -> Ailment | None:
         """Why this listener can no longer be trusted; None while it can."""
         if self.trouble:
-            return self.trouble
+            return Ailment(self.trouble, is_fault=True)
+        if self._swapped:
+            return Ailment("a tree came or went", is_fault=False)
         for folder, identity in self._identities.items():
             if identity_of(f"{self._root}/{folder}") != identity:
-                return f"{folder or 'the repository root'} was replaced"
+                return Ailment(f"{folder or 'the repository root'} was replaced", is_fault=False)
         for thread in self._threads:
             if not thread.is_alive():
-                return f"{type(thread).__name__} died"
+                # An emitter ends itself when its tree is deleted; all other ends are accidents.
+                is_fault = not (isinstance(thread, InotifyEmitter) and thread.stopped_event.is_set())
+                return Ailment(f"{type(thread).__name__} ended", is_fault)
         return None
 
     def armed(self) -> set[str]:
@@ -175,11 +194,22 @@ class Listener(FileSystemEventHandler):
     def dispatch(self, event: FileSystemEvent) -> None:
         """Called by watchdog for each event. Catches everything: an exception here would end the dispatching thread."""
         try:
-            start = len(self._root) + 1
-            ends = (os.fsdecode(end)[start:] for end in (event.src_path, event.dest_path) if end)
-            self._hear(tuple(ends), event.is_directory)
+            heard = self._relative(event)
+            if heard.is_folder and (heard.gone in FOLDERS or heard.come in FOLDERS):
+                self._swapped = True  # not left to the identity: a tree made again may get the same inode
+                self._wake()
+            self._hear(heard)
         except Exception as error:
             self._report(f"a handler failed: {error!r}")
+
+    def _relative(self, event: FileSystemEvent) -> Heard:
+        start = len(self._root) + 1
+        source = os.fsdecode(event.src_path)[start:]
+        if isinstance(event, FileSystemMovedEvent):
+            return Heard(source, os.fsdecode(event.dest_path)[start:], event.is_directory)
+        if isinstance(event, FileDeletedEvent | DirDeletedEvent):
+            return Heard(source, None, event.is_directory)
+        return Heard(None, source, event.is_directory)
 
     def overflowed(self, thread: int | None) -> None:
         """watchdog says in its log, and nowhere else, that the kernel's queue ran over."""

@@ -6,6 +6,7 @@ under its own lock; a run that is locked, broken or short of disk space delays n
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -19,9 +20,11 @@ from daemon.log import Log
 from daemon.run_pass import RunPass
 from daemon.scan import is_fact_path
 from daemon.settled import Settled, Tally
+from daemon.settling import SETTLE_S
 from parsers.faults import Fault, render_fault
-from parsers.layout import classify
+from parsers.layout import classify, folder_of
 from parsers.settings import Settings
+from parsers.tree import Unreadable
 from reducers.rebuild import Repair
 from reducers.routes import ROUTES
 from reducers.run import Attestation
@@ -62,6 +65,7 @@ class Reconciler:
         self._dirty: dict[str, dict[str, float]] = {}  # slug → path → when marked
         self._passes: dict[str, RunPass] = {}
         self._backoff: dict[str, Backoff] = {}
+        self._unsaved: set[str] = set()  # runs whose last checkpoint could not be noted
         self.latencies_ms: list[float] = []
 
     def mark(self, paths: Iterable[str]) -> None:
@@ -90,13 +94,20 @@ class Reconciler:
         return sorted(slug for slug in wanted if slug not in self._backoff or self._backoff[slug].at <= at)
 
     def _settle_run(self, slug: str, dirty: dict[str, float]) -> None:
+        if not os.path.lexists(self._root / folder_of("receipt", slug)):
+            self._forget(slug)
+            return
+        known = self._passes.get(slug)
+        if known and known.is_gone():
+            self._let_wipe(slug, dirty)
+            return
         try:
             run = self._pass_of(slug, dirty)
             if run.settle(dirty):
                 self._backoff.pop(slug, None)
             else:
                 self._wait_for_lock(slug, dirty)
-        except OSError as error:
+        except (OSError, Unreadable) as error:
             self._stumble(slug, dirty, error)
         except FsyncFailed:
             raise
@@ -108,10 +119,7 @@ class Reconciler:
         """The run's pass; read anew where its files were wiped under us, with everything marked."""
         run = self._passes.get(slug)
         if run and run.is_gone():
-            self._log.write(
-                "daemon.recovered", slug=slug, level="warn", note="its files were removed; starting from nothing"
-            )
-            run.close()
+            self._forget(slug)
             run = None
         if run is None:
             run = RunPass(self._root, slug, self._settings, self._log, self._now, self._monotonic, self.latencies_ms)
@@ -119,6 +127,25 @@ class Reconciler:
             for path in run.paths_on_disk():
                 dirty.setdefault(path, self._monotonic())
         return run
+
+    def _let_wipe(self, slug: str, dirty: dict[str, float]) -> None:
+        """Somebody is removing the run's files: keep out of the way for a moment, then look at what is there."""
+        self._forget(slug)
+        at = self._monotonic()
+        self._backoff[slug] = Backoff(at + SETTLE_S, SETTLE_S, at)
+        self._put_back(slug, dirty)
+
+    def _forget(self, slug: str) -> None:
+        """Let go of a run whose files were wiped under us; what lands there from now on is new. Source: ruling L4."""
+        self._backoff.pop(slug, None)
+        run = self._passes.pop(slug, None)
+        if run:
+            run.close()
+            self._say_wiped(slug)
+
+    def _say_wiped(self, slug: str) -> None:
+        note = "its files were removed; starting from nothing"
+        self._log.write("daemon.recovered", slug=slug, level="warn", note=note)
 
     def _wait_for_lock(self, slug: str, dirty: dict[str, float]) -> None:
         """Another reducer holds the run's lock: come back soon, and say so when it takes long. Source: protocol §4.2."""
@@ -129,6 +156,7 @@ class Reconciler:
             self._error(
                 slug,
                 "E-LOCKED",
+                folder_of("receipt", slug),
                 ".ingest.lock is held",
                 "another reducer is writing, or died without a trace",
                 f"let it finish, or remove .shapeup/{slug}/.ingest.lock if nothing runs",
@@ -137,22 +165,30 @@ class Reconciler:
         self._backoff[slug] = Backoff(at + pause_s, pause_s, since)
         self._put_back(slug, dirty)
 
-    def _stumble(self, slug: str, dirty: dict[str, float], error: OSError) -> None:
-        """Nothing is lost when the disk says no: the run is read again and tried again. Source: ruling L5."""
+    def _stumble(self, slug: str, dirty: dict[str, float], error: OSError | Unreadable) -> None:
+        """Nothing is lost when the disk says no, or a link bars the way: the run is read and tried again. Source: L5."""
         at = self._monotonic()
         before = self._backoff.get(slug)
         pause_s = min(RETRY_S[1], before.pause_s * 2) if before else RETRY_S[0]
         self._backoff[slug] = Backoff(at + pause_s, pause_s, before.since if before else at)
         if before is None:
-            code = "E-NOSPACE" if is_full(error) else "E-IO"
-            fix = "free some space" if is_full(error) else "look at the disk; shapeupd goes on trying"
-            self._error(
-                slug, code, error.strerror or str(error), "the run cannot be written; nothing was committed", fix
-            )
+            self._say(slug, error)
         run = self._passes.pop(slug, None)
         if run:
             run.close()
         self._put_back(slug, dirty)
+
+    def _say(self, slug: str, error: OSError | Unreadable) -> None:
+        if isinstance(error, Unreadable):
+            self._error(slug, *error.fault)
+            return
+        if isinstance(error, FileNotFoundError):  # every file is opened in its folder: only a wipe takes that away
+            self._say_wiped(slug)
+            return
+        code = "E-NOSPACE" if is_full(error) else "E-IO"
+        fix = "free some space" if is_full(error) else "look at the disk; shapeupd goes on trying"
+        why = "the run's files cannot be written; what the journal holds is carried out as soon as they can"
+        self._error(slug, code, folder_of("receipt", slug), error.strerror or str(error), why, fix)
 
     def _put_back(self, slug: str, dirty: dict[str, float]) -> None:
         with self._guard:
@@ -160,8 +196,8 @@ class Reconciler:
             for path, since in dirty.items():
                 waiting[path] = since
 
-    def _error(self, slug: str, code: str, what: str, why: str, fix: str) -> None:
-        fault = Fault(code, f".shapeup/{slug}", what, why, fix)
+    def _error(self, slug: str, code: str, where: str, what: str, why: str, fix: str) -> None:
+        fault = Fault(code, where, what, why, fix)
         self._log.write("daemon.error", level="error", slug=slug, code=code, error=render_fault(fault))
 
     def ingest(self, path: str, attestation: Attestation | None) -> Settled | None:
@@ -169,7 +205,11 @@ class Reconciler:
         place = classify(path)
         if place is None or place.kind != "result" or place.slug is None:
             raise ValueError(path)
-        return self._pass_of(place.slug, {}).ingest(path, attestation)
+        try:
+            return self._pass_of(place.slug, {}).ingest(path, attestation)
+        except (OSError, Unreadable) as error:
+            self._stumble(place.slug, {}, error)  # what the pass took for done is not
+            raise
 
     def rebuild(self) -> tuple[Repair, ...] | None:
         """Rebuild every run; None where one stays locked by another reducer."""
@@ -182,9 +222,16 @@ class Reconciler:
         return tuple(repairs)
 
     def checkpoint(self) -> None:
-        """Put every run's files on disk. Raises FsyncFailed."""
-        for run in self._passes.values():
-            run.checkpoint()
+        """Put every run's files on disk; where that cannot be noted, the next call tries again. Raises FsyncFailed."""
+        for slug, run in self._passes.items():
+            try:
+                run.checkpoint()
+            except (OSError, Unreadable) as error:
+                if slug not in self._unsaved:
+                    self._say(slug, error)
+                self._unsaved.add(slug)
+            else:
+                self._unsaved.discard(slug)
 
     def due_s(self) -> float | None:
         """Seconds until something must be looked at again; None when nothing waits."""
@@ -207,6 +254,12 @@ class Reconciler:
     def is_quiet(self) -> bool:
         """Whether everything that was marked is settled (not counting what stands rejected or pending)."""
         return self.due_s() is None
+
+    def has_settled(self, before: float) -> bool:
+        """Whether everything marked before that moment is settled, whatever has landed since."""
+        with self._guard:
+            waiting = any(since <= before for paths in self._dirty.values() for since in paths.values())
+        return not waiting and not any(run.waits_since(before) for run in self._passes.values())
 
     def tally(self) -> Tally:
         """How many results stand settled, rejected and pending over all runs."""

@@ -16,6 +16,7 @@ from daemon.settled import Settled
 from daemon.sockets import Message
 from daemon.version import VERSION
 from parsers.faults import render_fault
+from parsers.tree import Unreadable
 
 if TYPE_CHECKING:
     from daemon.service import Service
@@ -73,6 +74,7 @@ def _runs(service: Service) -> list[dict[str, object]]:
             row = {
                 **row,
                 "live_orders": run.live_orders(),
+                "wanting": run.wanting_results(),
                 "rejected": tally.rejected + tally.orders,
                 "pending": tally.pending,
             }
@@ -97,6 +99,10 @@ def answer_ingest(reconciler: Reconciler, request: Request) -> Message | None:
         settled = reconciler.ingest(path, None if request.message.get("receipt_check", True) else "off")
     except (KeyError, ValueError):
         return {"error": f"{path} is no result of this repository"}
+    except OSError as error:
+        return {"error": f"{path} cannot be written down: {error.strerror}; it is tried again"}
+    except Unreadable as stop:
+        return {"error": render_fault(stop.fault)}
     return _locked(request) if settled is None else outcome_document(settled)
 
 

@@ -7,10 +7,11 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from daemon.admission import Admission
+from daemon.admission import Admission, was_answered
 from daemon.ingest_lock import IngestLock
 from daemon.log import Log
 from daemon.run_state import READERS, RunState
+from daemon.scan import is_fact_path
 from daemon.settled import Settled, Tally
 from daemon.settling import Settling
 from daemon.store import Transaction
@@ -19,9 +20,9 @@ from daemon.views import BoardView, remove_rejection, write_rejection
 from parsers.facts import ReadResult, read_result, sha256_of
 from parsers.faults import Fault, render_fault
 from parsers.layout import classify, folder_of, path_of
-from parsers.receipts import parse_time
 from parsers.settings import Settings
 from parsers.tasks import Task
+from parsers.times import parse_time
 from parsers.tree import Unreadable
 from reducers.changes import EditTask
 from reducers.entries import Cause
@@ -67,6 +68,7 @@ class RunPass:
         self._settling = Settling()
         self.admission = Admission(self.state, self._settling, log)
         self.results: dict[str, Settled] = {}
+        self._has_derived = False  # the first pass brings the whole board in step
 
     def _notice(self, event: str, fields: dict[str, Any]) -> None:
         error = fields.get("error")
@@ -76,10 +78,13 @@ class RunPass:
         self._log.write(event, level=level, slug=self.slug, subject=str(fields.pop("subject", self.slug)), **fields)
 
     def paths_on_disk(self) -> list[str]:
-        """Every order and result of the run, and one path that stands for the board."""
+        """Every order and result of the run, and those a rejection speaks of."""
         folders = [folder_of(kind, self.slug) for kind in ("order", "result")]
-        paths = [f"{folder}/{name}" for folder in folders for name in self.state.disk.list(folder)]
-        return [path for path in paths if classify(path)] + [path_of("board-index", self.slug)]
+        paths = {f"{folder}/{name}" for folder in folders for name in self.state.disk.list(folder)}
+        for rejection in self.state.rejections:
+            kind, _, stem = _stem(rejection).partition("-")
+            paths.add(path_of(kind, self.slug, stem) if kind in ("order", "result") else rejection)
+        return [path for path in sorted(paths) if is_fact(path)]
 
     def is_gone(self) -> bool:
         """Whether the run's journal was removed under us."""
@@ -87,23 +92,40 @@ class RunPass:
 
     @property
     def due_at(self) -> float | None:
-        """When a file that could not be read must be looked at again."""
+        """When a file that could not be read, or is gone, must be looked at again."""
         return self._settling.due_at
+
+    def waits_since(self, before: float) -> bool:
+        """Whether a file that was half-written or gone at that moment still is."""
+        return self._settling.waits_since(before)
 
     def settle(self, dirty: Mapping[str, float]) -> bool:
         """Do what these paths (and files due to settle) ask for; False where another reducer holds the lock."""
-        marked = {path: since for path, since in dirty.items() if not self._is_own(path)}
-        for path in self._settling.due(self._monotonic()):
-            marked.setdefault(path, self._monotonic())
-        if not marked:
+        marked = self._ready(dirty)
+        if not marked and self._has_derived:
             return True
         if not self._lock.take():
             return False
         try:
             self._settle(marked)
+            if not self._has_derived:
+                self._derive_board(None)
+                self._has_derived = True
         finally:
             self._lock.release()
         return True
+
+    def _ready(self, dirty: Mapping[str, float]) -> dict[str, float]:
+        """The marked paths to act on now. Our own writes are no news; a file that is gone counts as gone once that has
+        lasted: whoever removes one may be removing the folder, and nothing of ours may get in the way."""
+        at = self._monotonic()
+        ready = dict.fromkeys(self._settling.due(at), at)
+        for path, since in dirty.items():
+            if path not in ready and self.state.disk.stamp(path) is None:
+                self._settling.note_absent(path, at)
+            elif not self._is_own(path):
+                ready[path] = since
+        return ready
 
     def _is_own(self, path: str) -> bool:
         """Whether the file is as our last write left it."""
@@ -119,6 +141,8 @@ class RunPass:
             assert place is not None  # the reconciler marks routed paths only
             route = ROUTES[place.kind]
             derives_board |= route.derives_board
+            if place.kind not in ("order", "result"):
+                self._settling.forget(path)
             if place.kind == "task":
                 self.state.tasks.look(self.state.disk, path)
                 tasks.add(path)
@@ -131,27 +155,27 @@ class RunPass:
             elif route.judges is Judges.OWN and place.stem:
                 judged.add(path_of("result", self.slug, place.stem))
         known = [path for path in judged if path in marked or path in self.results]
-        changed = self._judge_all(sorted(known, key=self._catch_up_key), marked, None)
-        if derives_board or changed:
-            self._derive_board(None if path_of("board-index", self.slug) in marked else tasks | changed)
+        if derives_board:
+            self._derive_board(None if path_of("board-index", self.slug) in marked else tasks)
+        self._judge_all(sorted(known, key=self._catch_up_key), marked, None)
 
     def _catch_up_key(self, path: str) -> tuple[float, str]:
         """Results that wait together are applied in the order their orders were compiled, then by stem. Source: C10."""
-        stem = path.rsplit("/", 1)[-1].removesuffix(".json")
-        order = self.state.orders.get(stem)
+        order = self.state.orders.get(_stem(path))
         compiled = parse_time(order.order.compiled_at) if order else None
-        return (compiled.timestamp() if compiled else float("inf"), stem)
+        return (compiled.timestamp() if compiled else float("inf"), _stem(path))
 
-    def _judge_all(self, paths: list[str], marked: Mapping[str, float], attestation: Attestation | None) -> set[str]:
-        """Judge and commit the results, batch by batch; returns the task files that changed."""
-        changed: set[str] = set()
+    def _judge_all(self, paths: list[str], marked: Mapping[str, float], attestation: Attestation | None) -> None:
+        """Judge the results and carry them out, batch by batch; what is told afterwards is durable, the board included."""
         for first in range(0, len(paths), BATCH):
             landed = [item for path in paths[first : first + BATCH] if (item := self._judge(path, attestation))]
-            changed |= self._commit(landed)
+            changed = self._commit(landed)
+            if changed is not None:
+                self._derive_board(changed)
+            at = self._monotonic()
             for item in landed:
                 since = marked.get(item.path)
-                self._tell(item, (self._monotonic() - since) * 1000 if since is not None else None)
-        return changed
+                self._tell(item, (at - since) * 1000 if since is not None else None)
 
     def _judge(self, path: str, attestation: Attestation | None) -> Landed | None:
         """The result judged now; None when it is gone, half-written, or stands as it stood."""
@@ -165,7 +189,7 @@ class RunPass:
             self._settling.forget(path)
             remove_rejection(self.state, "result", path)
             return None
-        if before and before.stamp == stamp and not before.is_wanting and attestation is None:
+        if before and before.stamp == stamp and not before.is_wanting:
             return None  # a second event of one landing
         read = read_result(path, data)
         if read.faults and self._settling.is_half_written(path, stamp, read.faults[0], self._now(), self._monotonic()):
@@ -177,6 +201,7 @@ class RunPass:
         )
         self.results[path] = settled
         if before is None and judgement.outcome == "duplicate":
+            remove_rejection(self.state, "result", path)  # a death may have come between the commit and this
             return None  # settled before this daemon started
         if before and before.is_wanting and not judgement.changes and before._replace(stamp=stamp) == settled:
             return None  # judged again, stands as it stood
@@ -185,7 +210,7 @@ class RunPass:
     def _judgement(self, path: str, data: bytes, read: ReadResult, attestation: Attestation | None) -> Judgement:
         run = self.state.run(attestation or self._settings.ingest_attestation)
         if read.is_abandoned:
-            return Judgement("abandoned", f"{self.slug}/{path.rsplit('/', 1)[-1].removesuffix('.json')}", run.run_id)
+            return Judgement("abandoned", f"{self.slug}/{_stem(path)}", run.run_id)
         if read.fact is None:
             return self._accept(refuse_result(run, path, sha256_of(data), read.faults, self._now()))
         judgement = reduce_result(run, read.fact, self._now())
@@ -210,8 +235,11 @@ class RunPass:
         before, self.results[path] = self.results.get(path), settled
         return None if before == settled and not judgement.changes else Landed(path, settled, judgement)
 
-    def _commit(self, landed: Iterable[Landed]) -> set[str]:
-        """Commit a batch with one fsync; returns the task files that changed. Raises OSError, FsyncFailed."""
+    def _commit(self, landed: Iterable[Landed]) -> set[str] | None:
+        """Commit a batch with one fsync; returns the task files that changed, None where there was nothing to commit.
+
+        Raises OSError, FsyncFailed.
+        """
         transactions = [
             Transaction(
                 Cause(item.path, item.settled.sha256, item.judgement.order_id, item.judgement.outcome),
@@ -220,9 +248,10 @@ class RunPass:
             for item in landed
             if item.judgement.changes
         ]
-        if transactions:
-            self.state.store.commit(transactions, self._now())
-            self.state.overlay.clear()
+        if not transactions:
+            return None
+        self.state.store.commit(transactions, self._now())
+        self.state.overlay.clear()
         written = {change.path for t in transactions for change in t.changes}
         for path in written:
             self.state.remember_own(path)
@@ -260,9 +289,9 @@ class RunPass:
             return None
         try:
             self.admission.look_all(self._now(), self._monotonic())
-            changed = self._judge_all([path], {path: self._monotonic()}, attestation)
-            if changed:
-                self._derive_board(changed)
+            if path in self.results:
+                self.results[path] = self.results[path]._replace(stamp=None)  # asked for: looked at again
+            self._judge_all([path], {path: self._monotonic()}, attestation)
             return self.results[path]
         finally:
             self._lock.release()
@@ -291,11 +320,25 @@ class RunPass:
         return Tally(len(outcomes) - pending - rejected, rejected, pending, len(self.admission.refused))
 
     def live_orders(self) -> list[str]:
-        """Admitted orders that no result has answered. Source: ruling B2."""
-        answered = {
-            path.rsplit("/", 1)[-1].removesuffix(".json") for path, s in self.results.items() if not s.is_wanting
-        }
-        return sorted(o.order.order_id for stem, o in self.state.orders.items() if stem not in answered)
+        """Admitted orders whose bytes no ingest has answered and whose result does not stand refused. Sources: B2, W-31."""
+        stood = {_stem(path) for path, settled in self.results.items() if settled.is_wanting}
+        return sorted(
+            fact.order.order_id
+            for stem, fact in self.state.orders.items()
+            if stem not in stood and not was_answered(self.state, fact)
+        )
+
+    def wanting_results(self) -> list[dict[str, str | None]]:
+        """Results that stand refused or wait, with the code of the reason: their orders are neither live nor done. Source: W-31."""
+        return [
+            {
+                "order_id": settled.order_id,
+                "outcome": settled.outcome,
+                "code": settled.faults[0].code if settled.faults else None,
+            }
+            for _, settled in sorted(self.results.items())
+            if settled.is_wanting
+        ]
 
     def checkpoint(self) -> None:
         """Put the run's files on disk."""
@@ -304,3 +347,13 @@ class RunPass:
     def close(self) -> None:
         """Let go of the journal."""
         self.state.store.close()
+
+
+def is_fact(path: str) -> bool:
+    """Whether the path is an order's or a result's, and no temporary or hidden file."""
+    place = classify(path) if is_fact_path(path) else None
+    return place is not None and place.kind in ("order", "result")
+
+
+def _stem(path: str) -> str:
+    return path.rsplit("/", 1)[-1].removesuffix(".json")

@@ -17,6 +17,7 @@ from parsers.ledgers import IngestRow, LegRow, parse_ingest_rows, parse_legs
 from parsers.markdown import encode
 from parsers.receipts import parse_dispatches, parse_receipt
 from parsers.tasks import parse_task
+from parsers.times import parse_time
 from parsers.tree import Unreadable
 from reducers.changes import Change, EditTask
 from reducers.entries import AppendEntry, Entry
@@ -35,6 +36,7 @@ class RunState:
         self.orders: dict[str, OrderFact] = {}
         self.claimed: dict[str, str] = {}
         self.records: dict[str, tuple[IngestRow, ...]] = {}
+        self.records_since: str | None = None
         self.legs: dict[str, tuple[LegRow, ...]] = {}
         self.rejections: set[str] = set()
         self.own: dict[str, Fingerprint] = {}  # files as our last write left them
@@ -84,7 +86,7 @@ class RunState:
 
     def read_records(self) -> None:
         """Take in receipts/ingest.jsonl; what it lost meanwhile, the journal still knows."""
-        self.records = {}
+        self.records, self.records_since = {}, None
         for row in (*parse_ingest_rows(self._bytes(path_of("ingest-record", self.slug))), *self._rows_in_journal):
             self._add_record(row)
 
@@ -95,6 +97,8 @@ class RunState:
         rows = self.records.get(row.order_id, ())
         if row not in rows:
             self.records[row.order_id] = (*rows, row)
+        if row.at is not None and (self.records_since is None or row.at < self.records_since):
+            self.records_since = row.at
 
     def absorb(self, changes: tuple[Change, ...]) -> None:
         """Take in what a transaction will do, so that the next judgement of the batch sees it."""
@@ -132,6 +136,7 @@ class RunState:
             has_records=bool(self.records),
             legs=self.legs,
             attestation=attestation,
+            records_since=parse_time(self.records_since),
         )
 
 

@@ -129,6 +129,7 @@ class Known:
         self._files: dict[str, Fingerprint] = {}
         self._heard: set[str] = set()
         self._unheard: set[str] = set()
+        self._young: set[str] = set()  # found since the last timed rescan
 
     def hear(self, paths: Iterable[str]) -> None:
         """An event named these paths.
@@ -166,16 +167,19 @@ class Known:
                 table = {path: seen for path, seen in self._files.items() if path.startswith(hidden)} | table
             return table, diff(self._files, table)
 
-    def replace(self, table: dict[str, Fingerprint], differs: set[str]) -> set[str]:
-        """Take the table over; returns the paths that differed last time and that no event has named since.
+    def replace(self, table: dict[str, Fingerprint], differs: set[str], *, is_timed: bool = True) -> set[str]:
+        """Take the table over; returns what a timed rescan found before and no event has named since.
 
-        An event may still be on its way while a rescan sees its file, so a change counts as missed one rescan later.
+        An event may still be on its way while a rescan sees its file, so a change counts as missed one period later.
         """
         with self._lock:
-            missed = self._unheard - self._heard
-            self._unheard = differs - self._heard
-            self._heard = set()
             self._files = table
+            self._young |= differs
+            if not is_timed:
+                return set()
+            missed = self._unheard - self._heard
+            self._unheard = self._young - self._heard
+            self._young, self._heard = set(), set()
             return missed
 
     def __len__(self) -> int:

@@ -18,7 +18,7 @@ from daemon.instance import render_daemon_json
 from daemon.journal import FsyncFailed
 from daemon.log import Log
 from daemon.place import Place, server_socket
-from daemon.reconciler import Reconciler
+from daemon.reconciler import LOCK_POLL_S, Reconciler
 from daemon.requests import Request, answer_ingest, answer_rebuild, answer_status
 from daemon.sockets import Message, Server
 from daemon.store import remove_file, replace_file
@@ -49,8 +49,11 @@ class Service:
             self._notice,
             rescan_s=settings.watch_rescan_s,
             poll=settings.watch_poll,
-            wake=self._woken.set,
+            wake=self._call_watcher,
         )
+        self._watcher_called = True
+        self._tick_at = 0.0
+        self._reason = "an error"
         self.started_at = now()
         self._unsynced_since: float | None = None
         self._active_at = 0.0
@@ -59,6 +62,10 @@ class Service:
         """Ask the loop to end; safe from a signal handler and from any thread."""
         self._reason = reason
         self._stopping.set()
+        self._woken.set()
+
+    def _call_watcher(self) -> None:
+        self._watcher_called = True
         self._woken.set()
 
     def _notice(self, event: str, fields: dict[str, Any]) -> None:
@@ -76,6 +83,7 @@ class Service:
             self.log.write("daemon.ready", runs=len(self.reconciler.runs()), degraded=self.watcher.degraded)
             while not self._stopping.is_set():
                 self._turn()
+            self.reconciler.checkpoint()
         except FsyncFailed as error:
             status = BUG
             fix = "look at the disk; on the next start every committed fact is rolled forward"
@@ -83,22 +91,25 @@ class Service:
                 "daemon.error", level="error", code="E-FSYNC", error=f"{error}; nothing more is promised. fix: {fix}"
             )
         finally:
-            self._shut_down(server, flush=status == DONE)
+            self._shut_down(server)
         return status
 
     def _turn(self) -> None:
         """One turn of the loop: wait, settle, answer, supervise."""
         at = clock.monotonic()
-        waits = [self.watcher.due_s(at), self.reconciler.due_s()]
+        waits = [max(0.0, self._tick_at - at), self.reconciler.due_s(), LOCK_POLL_S if self._open else None]
         self._woken.wait(min(wait for wait in waits if wait is not None))
         self._woken.clear()
+        at = clock.monotonic()
         try:
             if not self.reconciler.is_quiet():
                 self._active_at = at
                 self.reconciler.settle()
             self._take_requests()
-            if self.watcher.due_s(clock.monotonic()) == 0.0 or not self.watcher.alive:
-                self.watcher.tick(clock.monotonic())
+            if self._watcher_called or at >= self._tick_at:
+                self._watcher_called = False
+                self.watcher.tick(at)
+                self._tick_at = at + self.watcher.due_s(at)
             self._answer_open()
             self._checkpoint()
         except FsyncFailed:
@@ -131,15 +142,13 @@ class Service:
             return None
         return server
 
-    def _shut_down(self, server: Server | None, *, flush: bool) -> None:
-        self.log.write("daemon.stopping", reason=getattr(self, "_reason", "an error"))
+    def _shut_down(self, server: Server | None) -> None:
+        self.log.write("daemon.stopping", reason=self._reason)
         self.watcher.stop()
         for request in (*self._open, *self._requests):
             request.answer({"error": "the daemon is stopping"})
         if server:
             server.stop()
-        if flush:
-            self.reconciler.checkpoint()
         self.reconciler.close()
         try:
             remove_file(self.place.root, path_of("daemon"))
@@ -164,6 +173,7 @@ class Service:
                 request.answer(answer_status(self))
             elif request.verb in ("sync", "ingest", "rebuild"):
                 self.watcher.rescan(is_timed=False)
+                request.since = clock.monotonic()  # what landed before is marked by now
                 self._open.append(request)
             else:
                 request.answer({"error": f"this daemon knows no verb {request.verb!r}"})
@@ -173,7 +183,7 @@ class Service:
         for request in tuple(self._open):
             answer: Message | None = None
             if request.verb == "sync":
-                if self.reconciler.is_quiet():
+                if self.reconciler.has_settled(request.since):
                     tally = self.reconciler.tally()
                     answer = {
                         "settled": tally.settled,
@@ -187,5 +197,3 @@ class Service:
             if answer is not None:
                 request.answer(answer)
                 self._open.remove(request)
-        if self._open:
-            self._woken.set()

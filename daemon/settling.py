@@ -1,4 +1,4 @@
-"""Half-written files: an unparsable one is not refused before it has stayed unchanged for 500 ms. Source: design §3, ruling C12."""
+"""Files on their way: an unparsable or missing one is judged once it has stayed so for 500 ms. Source: design §3, C12, targets A."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNFINISHED = frozenset({"E-JSON", "E-ENCODING"})
 
 
 class Settling:
-    """Files that could not be parsed and may still be on their way."""
+    """Files that could not be parsed, or were not there, and may still be on their way."""
 
     def __init__(self) -> None:
         self._since: dict[str, tuple[Fingerprint | None, float]] = {}
@@ -37,13 +37,23 @@ class Settling:
         self._since[path] = (stamp, since)
         return True
 
+    def note_absent(self, path: str, monotonic: float) -> None:
+        """The file is gone; it counts as gone once it has been for 500 ms: editors and git put files back."""
+        seen, _ = self._since.get(path, (None, monotonic))
+        if path not in self._since or seen is not None:
+            self._since[path] = (None, monotonic)
+
     def forget(self, path: str) -> None:
-        """The file parses, was refused, or is gone."""
+        """The file has been dealt with: it parses, was refused, or is gone for good."""
         self._since.pop(path, None)
 
     def due(self, monotonic: float) -> list[str]:
         """Files whose time is up."""
         return [path for path, (_, since) in self._since.items() if monotonic - since >= SETTLE_S]
+
+    def waits_since(self, before: float) -> bool:
+        """Whether a file has been waiting since that moment or longer."""
+        return any(since <= before for _, since in self._since.values())
 
     @property
     def due_at(self) -> float | None:

@@ -12,6 +12,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -20,6 +21,7 @@ from daemon.journal import Journal, fsync
 from parsers.faults import Fault
 from parsers.layout import path_of
 from parsers.markdown import decode, encode
+from parsers.times import render_time
 from parsers.tree import Unreadable
 from reducers.changes import Append, Change, EditTask
 from reducers.entries import (
@@ -30,13 +32,14 @@ from reducers.entries import (
     Step,
     complete_appends,
     hash_of,
+    resume,
     roll_forward,
 )
-from reducers.records import iso
 
 Work = TypeVar("Work")
 
 TEMP_SUFFIX = ".shapeupd-tmp"
+MAX_NAME_BYTES = 200  # a file system takes 255
 _WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 Notice = Callable[[str, dict[str, Any]], None]
@@ -65,33 +68,46 @@ class Store:
     def recover(self) -> tuple[Entry, ...]:
         """Roll everything forward that the journal holds past its checkpoint; returns all entries of the run."""
         entries = self.journal.entries()
-        self._checkpoint = self.journal.checkpoint_seq()
+        self._checkpoint = self._standing_checkpoint()
         self._last = {s.path: s.now for entry in entries for s in entry.steps if isinstance(s, EditEntry)}
-        tail = [entry for entry in entries if entry.seq > self._checkpoint]
-        replayed = self._replay(tail)
+        replayed = self._replay(entries)
         if replayed or self.journal.healed_bytes:
-            fields = {"entries": len(tail), "files": sorted(replayed), "healed_bytes": self.journal.healed_bytes}
+            tail = sum(entry.seq > self._checkpoint for entry in entries)
+            fields = {"entries": tail, "files": sorted(replayed), "healed_bytes": self.journal.healed_bytes}
             self._notice("daemon.recovered", {"subject": self._slug, **fields})
         return entries
 
+    def _standing_checkpoint(self) -> int:
+        """The checkpoint, unless it speaks of entries that are gone: new ones under their numbers must not count as done."""
+        seq = self.journal.checkpoint_seq()
+        if seq < self.journal.next_seq:
+            return seq
+        remove_file(self._root, self.journal.checkpoint_path)
+        return 0
+
     def _replay(self, entries: Iterable[Entry]) -> set[str]:
+        """Bring every file that an entry past the checkpoint speaks of to its end; returns those that were not there yet."""
         edits: dict[str, list[EditEntry]] = {}
+        durable: dict[str, int] = {}
         appends: dict[str, list[AppendEntry]] = {}
         for entry in entries:
+            is_durable = entry.seq <= self._checkpoint
             for step in entry.steps:
                 if isinstance(step, EditEntry):
                     edits.setdefault(step.path, []).append(step)
-                else:
+                    durable[step.path] = durable.get(step.path, 0) + is_durable
+                elif not is_durable:
                     appends.setdefault(step.path, []).append(step)
-        done = {path for path, steps in edits.items() if self._guarded(self._roll, path, steps)}
+        rolls = {path: partial(self._roll, done=durable[path]) for path in edits if durable[path] < len(edits[path])}
+        done = {path for path, roll in rolls.items() if self._guarded(roll, path, edits[path])}
         return done | {path for path, adds in appends.items() if self._guarded(self._complete, path, adds)}
 
-    def _roll(self, path: str, steps: Sequence[EditEntry]) -> bool:
+    def _roll(self, path: str, steps: Sequence[EditEntry], *, done: int) -> bool:
         data = self.tree.read(path)
-        wanted = roll_forward(data, steps)
+        wanted = resume(data, steps, done)
         self._unsynced.add(path)
         if wanted is None:
-            self._conflict(path, "\n".join(str(edit) for step in steps for edit in step.edits).encode())
+            self._conflict(path, "\n".join(str(edit) for step in steps[done:] for edit in step.edits).encode())
             return False
         if wanted == data:
             return False
@@ -135,7 +151,7 @@ class Store:
         sizes: dict[str, int] = {}
         seq = self.journal.next_seq
         return [
-            Entry(seq + n, iso(now), t.cause, tuple(self._step(change, sizes) for change in t.changes))
+            Entry(seq + n, render_time(now), t.cause, tuple(self._step(change, sizes) for change in t.changes))
             for n, t in enumerate(transactions)
         ]
 
@@ -205,14 +221,17 @@ class Store:
             return False
 
     def _conflict(self, path: str, content: bytes) -> None:
-        name = path.replace("/", "__")
-        replace_file(self._root, path_of("conflict", self._slug, name), content + b"\n")
+        kept = path_of("conflict", self._slug, _short(path.replace("/", "__")))
+        try:
+            replace_file(self._root, kept, content + b"\n")
+        except Unreadable as stop:
+            kept = stop.fault.what  # somebody bars that place as well: saying it loudly is what is left
         fault = Fault(
             "E-CONFLICT",
             path,
             "a committed change could not be carried out here",
             "something else stands in the file's place, or it is gone and no earlier text of it is known",
-            f"see {path_of('conflict', self._slug, name)}; put the file back and run `shapeupd rebuild`",
+            f"see {kept}; put the file back and run `shapeupd rebuild`",
         )
         self._notice("daemon.error", {"subject": path, "code": fault.code, "error": fault})
 
@@ -221,6 +240,10 @@ class Store:
         replace_file(self._root, path, content)
         self._unsynced.add(path)
 
+    def tell_barred(self, stop: Unreadable) -> None:
+        """Say that something else stands in a view's place, or in its folder's."""
+        self._notice("daemon.error", {"subject": stop.fault.where, "code": stop.fault.code, "error": stop.fault})
+
     def remove_view(self, path: str) -> None:
         """Remove a view; fine when it is gone already."""
         remove_file(self._root, path)
@@ -228,11 +251,14 @@ class Store:
     def _add(self, path: str, data: bytes, *, cut_at: int) -> None:
         folder, _, name = path.rpartition("/")
         with open_folder(self._root, folder, create=True) as fd:
-            file = os.open(name, _WRITE | os.O_CREAT | os.O_APPEND, 0o644, dir_fd=fd)
+            file = os.open(name, _WRITE | os.O_NONBLOCK | os.O_CREAT | os.O_APPEND, 0o644, dir_fd=fd)
             try:
-                if os.fstat(file).st_size > cut_at:
+                status = os.fstat(file)
+                if not stat.S_ISREG(status.st_mode):
+                    raise not_a_file(path, "a folder, a pipe or a device")
+                if status.st_size > cut_at:
                     os.ftruncate(file, cut_at)
-                _write(file, data)
+                _append(file, data, cut_at)
             finally:
                 os.close(file)
 
@@ -244,7 +270,7 @@ class Store:
         for path in sorted(self._unsynced):
             self._sync(path)
         self._unsynced.clear()
-        replace_file(self._root, self.journal.checkpoint_path, json.dumps({"seq": last}).encode())
+        replace_file(self._root, self.journal.checkpoint_path, json.dumps({"seq": last}).encode(), is_synced=True)
         self._sync(self.journal.checkpoint_path)
         self._checkpoint = last
         self.journal.rotate()
@@ -255,14 +281,15 @@ class Store:
             with open_folder(self._root, folder) as fd:
                 file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
                 try:
-                    fsync(file, path)
+                    if stat.S_ISREG(os.fstat(file).st_mode):
+                        fsync(file, path)
                 finally:
                     os.close(file)
                 fsync(fd, folder)
         except (FileNotFoundError, Unreadable):
             pass  # gone or replaced since: there is nothing of ours to keep
         except OSError as error:
-            if error.errno != errno.ELOOP:
+            if error.errno not in (errno.ELOOP, errno.ENXIO):
                 raise
 
     def close(self) -> None:
@@ -270,21 +297,34 @@ class Store:
         self.journal.close()
 
 
-def replace_file(root: Path, path: str, content: bytes) -> None:
-    """Write beside the file, then rename over it, in a folder reached without following links. Raises Unreadable, OSError."""
+def replace_file(root: Path, path: str, content: bytes, *, is_synced: bool = False) -> None:
+    """Write beside the file, then rename over it, in a folder reached without following links.
+
+    `is_synced`: the content is on disk before it takes the name. Raises Unreadable, OSError, FsyncFailed.
+    """
     folder, _, name = path.rpartition("/")
     with open_folder(root, folder, create=True) as fd:
         mode = _mode_of(fd, name, path)
-        temp = f".{name}{TEMP_SUFFIX}"
-        file = _open_new(fd, temp, mode)
+        temp = f".{_short(name)}{TEMP_SUFFIX}"
+        file = _open_new(fd, temp, path)
         try:
+            if mode is not None:
+                os.fchmod(file, mode)
             _write(file, content)
+            if is_synced:
+                fsync(file, path)
         except OSError:
             os.unlink(temp, dir_fd=fd)
             raise
         finally:
             os.close(file)
         os.rename(temp, name, src_dir_fd=fd, dst_dir_fd=fd)
+
+
+def _short(name: str) -> str:
+    """The name, or its start and hash where it would be too long with something added to it."""
+    data = os.fsencode(name)
+    return name if len(data) <= MAX_NAME_BYTES else f"{name[:40]}-{hash_of(data)[:16]}"
 
 
 def remove_file(root: Path, path: str) -> None:
@@ -297,11 +337,12 @@ def remove_file(root: Path, path: str) -> None:
         pass
 
 
-def _mode_of(fd: int, name: str, path: str) -> int:
+def _mode_of(fd: int, name: str, path: str) -> int | None:
+    """The permissions that a file in this place has; None where there is none yet. Raises Unreadable."""
     try:
         status = os.stat(name, dir_fd=fd, follow_symlinks=False)
     except FileNotFoundError:
-        return 0o644
+        return None
     if stat.S_ISLNK(status.st_mode):
         raise not_a_file(path, "a symbolic link")
     if not stat.S_ISREG(status.st_mode):
@@ -309,13 +350,26 @@ def _mode_of(fd: int, name: str, path: str) -> int:
     return stat.S_IMODE(status.st_mode)
 
 
-def _open_new(fd: int, temp: str, mode: int) -> int:
+def _open_new(fd: int, temp: str, path: str) -> int:
+    """A new file under the temporary name. What lies there was left by a crash, or planted: either way not followed."""
     flags = _WRITE | os.O_CREAT | os.O_EXCL
     try:
-        return os.open(temp, flags, mode, dir_fd=fd)
+        return os.open(temp, flags, 0o644, dir_fd=fd)
     except FileExistsError:
-        os.unlink(temp, dir_fd=fd)  # left by a crash, or planted: either way not followed
-        return os.open(temp, flags, mode, dir_fd=fd)
+        try:
+            os.unlink(temp, dir_fd=fd)
+        except IsADirectoryError:
+            raise not_a_file(path.rpartition("/")[0] + f"/{temp}", "a folder") from None
+        return os.open(temp, flags, 0o644, dir_fd=fd)
+
+
+def _append(file: int, data: bytes, size: int) -> None:
+    """All of it or, on a full disk, none of it: whoever reads the ledger meanwhile sees whole rows."""
+    try:
+        _write(file, data)
+    except OSError:
+        os.ftruncate(file, size)
+        raise
 
 
 def _write(file: int, data: bytes) -> None:

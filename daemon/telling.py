@@ -6,6 +6,7 @@ from typing import Any
 
 from daemon.log import Log
 from parsers.faults import render_fault
+from parsers.layout import path_of
 from reducers.changes import EditTask
 from reducers.run import Judgement
 from reducers.task_index import TaskIndex
@@ -41,6 +42,8 @@ def tell_judgement(log: Log, slug: str, path: str, judged: Judgement, ms: float 
 def _tell_moves(log: Log, slug: str, judged: Judgement) -> None:
     common: dict[str, Any] = {"slug": slug, "run_id": judged.run_id}
     summary = judged.summary
+    if any(change.path == path_of("legs", slug) for change in judged.changes):
+        log.write("order.answered", subject=judged.order_id, **common)
     for change in judged.changes:
         if isinstance(change, EditTask):
             log.write("task.updated", level="debug", subject=change.path, **common)

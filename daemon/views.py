@@ -14,9 +14,9 @@ from parsers.board import BoardIndex, parse_index, render_index
 from parsers.faults import Fault, fault_row
 from parsers.layout import path_of
 from parsers.tasks import Task
+from parsers.times import render_time
 from parsers.tree import Unreadable
 from reducers.board import derive_index
-from reducers.records import iso
 
 MAX_NAME_BYTES = 200
 
@@ -52,34 +52,46 @@ def write_rejection(
     """Tell a refusal in `rejections/`; an equal one that stands there keeps its time. Whether it was written."""
     target = rejection_path(state.slug, kind, path)
     document: dict[str, Any] = {
-        "at": iso(now),
+        "at": render_time(now),
         "code": faults[0].code,
         "kind": kind,
         "path": path,
         "sha256": sha256,
         "errors": [fault_row(fault) for fault in faults],
     }
-    if target in state.rejections and _says(state, target) == {**document, "at": None}:
+    if target in state.rejections and _stands(state, target, document):
         return False
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    state.store.write_view(target, text.encode("utf-8", "replace"))
+    try:
+        state.store.write_view(target, _render(document))
+    except Unreadable as stop:
+        state.store.tell_barred(stop)  # the log has the refusal all the same
+        return False
     state.rejections.add(target)
     return True
 
 
-def _says(state: RunState, target: str) -> dict[str, Any] | None:
+def _render(document: dict[str, Any]) -> bytes:
+    return (json.dumps(document, indent=2, ensure_ascii=False) + "\n").encode("utf-8", "replace")
+
+
+def _stands(state: RunState, target: str, document: dict[str, Any]) -> bool:
+    """Whether the file tells this very refusal, whenever it was told."""
     try:
-        value = json.loads(state.disk.read(target) or b"null")
-    except (ValueError, Unreadable):
-        return None
-    return {**value, "at": None} if isinstance(value, dict) else None
+        data = state.disk.read(target) or b"null"
+        told = json.loads(data)
+    except (ValueError, RecursionError, Unreadable):
+        return False
+    return isinstance(told, dict) and data == _render({**document, "at": told.get("at")})
 
 
 def remove_rejection(state: RunState, kind: str, path: str) -> None:
     """Take back a refusal whose fact was fixed or is gone."""
     target = rejection_path(state.slug, kind, path)
     if target in state.rejections:
-        state.store.remove_view(target)
+        try:
+            state.store.remove_view(target)
+        except Unreadable as stop:
+            state.store.tell_barred(stop)
         state.rejections.discard(target)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Literal
 
-from daemon.listener import OVERFLOW, Listener, is_folder, silence_watchdog, warnings_silenced
+from daemon.listener import OVERFLOW, Ailment, Heard, Listener, is_folder, silence_watchdog, warnings_silenced
 from daemon.scan import (
     FOLDERS,
     NETWORK_FILESYSTEMS,
@@ -29,6 +29,7 @@ POLL_S = 1.0  # never shorter: polling a big tree costs a core
 CANARY_S = 2.0
 UNARMED_S = 1.0  # a folder made a moment ago may not be armed yet
 RETRY_S = 60.0
+SWAP_S = 0.05  # between two re-armings because a tree came or went
 
 
 class Backoff:
@@ -92,6 +93,7 @@ class Watcher:
         self._canary_until: float | None = None
         self._next_rescan: float | None = None
         self._next_rearm: float | None = None
+        self._armed_at = float("-inf")
         self._retry_at: float | None = None
         self.counters = dict.fromkeys(
             ("events", "rescans", "missed", "rearms", "overflows", "degraded", "unreadable", "warnings"), 0
@@ -115,7 +117,7 @@ class Watcher:
                 self._degrade("set", "watch.poll is on")
             else:
                 self._arm()
-            self._look(everything=True)
+            self._look(everything=True, is_timed=False)
 
     def stop(self) -> None:
         """Let go of every watch and thread; safe to call twice."""
@@ -150,7 +152,7 @@ class Watcher:
         `is_timed` False: somebody asked for it, so an event may still be on its way and nothing counts as missed.
         """
         with self._turn:
-            return self._look(everything=False, counts_missed=is_timed)
+            return self._look(everything=False, is_timed=is_timed)
 
     def see(self, path: str, seen: Fingerprint | None = None) -> None:
         """The reconciler has handled this path, so a rescan need not mark it again.
@@ -167,20 +169,20 @@ class Watcher:
 
     # --- events (watchdog's threads) ----------------------------------------------------------------------------------
 
-    def _on_event(self, paths: tuple[str, ...], is_folder: bool) -> None:
+    def _on_event(self, heard: Heard) -> None:
         dirty: set[str] = set()
-        for path in paths:
+        for path in (heard.gone, heard.come):
             if path == self._canary:
                 self._canary_state = "back"
-            elif path in FOLDERS:
-                self._wake()  # a tree came or went: the tick re-arms
-            elif not is_fact_path(path, is_folder=is_folder):
+            elif path is None or path in FOLDERS or not is_fact_path(path, is_folder=heard.is_folder):
                 continue
-            elif is_folder:
-                # The folder was armed before this event was sent: what the watch missed, this look finds.
-                dirty |= self._known.below(path) | survey(self._root, (path,)).files.keys()
-            else:
+            elif not heard.is_folder:
                 dirty.add(path)
+            elif path == heard.gone:
+                dirty |= self._known.below(path)  # a folder that is moved out takes its files along without a word
+            else:
+                # The folder was armed before this event was sent: what the watch missed, this look finds.
+                dirty |= survey(self._root, (path,)).files.keys()
         if dirty:
             self._count("events", len(dirty))
             self._known.hear(dirty)
@@ -188,20 +190,20 @@ class Watcher:
 
     # --- rescans ------------------------------------------------------------------------------------------------------
 
-    def _look(self, *, everything: bool, counts_missed: bool = True) -> set[str]:
+    def _look(self, *, everything: bool, is_timed: bool) -> set[str]:
         """Compare the disk with the table. `everything` marks unchanged files too: events are known to be lost."""
         found = survey(self._root)
         table, differs = self._known.compare(found)
         if everything or differs:
             self._mark(differs | table.keys() if everything else differs)
         # After the mark: if that raised, the next look tries again. What stood there at the start was not missed.
-        missed = self._known.replace(table, differs if self.counters["rescans"] else set())
+        missed = self._known.replace(table, differs if self.counters["rescans"] else set(), is_timed=is_timed)
         self._count("rescans", 1)
         self.counters["warnings"] = warnings_silenced()
         self._report_unreadable(found)
         if self._listener is not None:
             self._unarmed = found.folders - self._listener.armed()
-            if missed and counts_missed and not self.degraded:
+            if missed and not self.degraded:
                 self._count("missed", len(missed))
                 self._notice("watch.rescan", {"count": len(missed), "paths": sorted(missed)[:5]})
                 self._send_canary()
@@ -216,20 +218,24 @@ class Watcher:
     # --- arming and trust ---------------------------------------------------------------------------------------------
 
     def _supervise(self, now: float) -> bool:
-        """Replace a listener that is no longer good, as often as the backoff allows; returns whether it is good now."""
-        trouble = self._listener.ailment() if self._listener else None
-        wait_s = self._backoff.wait_s(now)
-        self._next_rearm = now + wait_s if trouble else None
-        if trouble is None:
-            if self._backoff.is_calm(now):
-                self._recover("storm")
-        elif not wait_s:
-            self._rearm(trouble, now)
-        else:
+        """Replace a listener that is no longer good, as often as is wise; returns whether it is good now."""
+        ailment = self._listener.ailment() if self._listener else None
+        if self._backoff.is_calm(now):
+            self._recover("storm")
+        if ailment is None:
+            self._next_rearm = None
+            return True
+        wait_s = self._backoff.wait_s(now) if ailment.is_fault else max(0.0, self._armed_at + SWAP_S - now)
+        if wait_s:
             # What a broken listener does not see or watch proves nothing about the next one.
             self._canary_state, self._unarmed_since = "none", None
-            self._degrade("storm", f"watching breaks again and again: {trouble}")
+            self._next_rearm = now + wait_s
+            if ailment.is_fault:
+                self._degrade("storm", f"watching breaks again and again: {ailment.reason}")
             return False
+        if ailment.is_fault:
+            self._backoff.took(now)
+        self._rearm(now, ailment)
         return self._listener is None or self._listener.trouble is None
 
     def _arm(self) -> None:
@@ -244,18 +250,17 @@ class Watcher:
             self._degrade("network", f"a {kind} file system reports no changes made elsewhere")
         self._send_canary()
 
-    def _rearm(self, trouble: str, now: float) -> None:
-        self._backoff.took(now)
+    def _rearm(self, now: float, ailment: Ailment) -> None:
         self._canary_state = "none"
         self._count("rearms", 1)
-        if trouble == OVERFLOW:
+        if ailment.reason == OVERFLOW:
             self._count("overflows", 1)
             self._notice("watch.overflow", {"rearms": self.counters["rearms"]})
         if self._listener is not None:
             self._listener.close()
         self._arm()
-        self._look(everything=True)
-        self._next_rescan, self._next_rearm = now + self._period_s, None
+        self._look(everything=ailment.is_fault, is_timed=False)
+        self._next_rescan, self._next_rearm, self._armed_at = now + self._period_s, None, now
 
     def _send_canary(self) -> None:
         """Make and remove a hidden file; its event must come back. Without a writable tree there is nothing to prove."""
@@ -303,7 +308,7 @@ class Watcher:
             self._retry_at = now + RETRY_S
         elif now >= self._retry_at:
             self._retry_at = now + RETRY_S
-            self._rearm("retry", now)
+            self._rearm(now, Ailment("a new attempt", is_fault=False))
 
     def _degrade(self, kind: str, reason: str) -> None:
         if kind not in self._reasons:

@@ -10,13 +10,12 @@ import re
 from typing import NamedTuple
 
 SLUG = re.compile(r"[a-z0-9][a-z0-9-]*\Z")
+MAX_ORDER_ID = 200  # file names are made from it, with something before and behind
 ORDER_ID = re.compile(r"[a-z0-9][a-z0-9-]*/[a-z0-9][A-Za-z0-9.-]*\Z")
 RUN_ID = re.compile(r"[a-z0-9][a-z0-9-]*-[0-9]{8}T[0-9]{6}Z-[0-9a-f]{8}\Z")
-SCOPE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
-TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")
 
-_BUILD = re.compile(r"(?:(?P<name>.*)-)?r(?P<round>[0-9]+)-a(?P<attempt>[0-9]+)\Z", re.DOTALL)
-_ROUND = re.compile(r"(?P<name>.*)-r(?P<round>[0-9]+)\Z", re.DOTALL)
+_BUILD = re.compile(r"(?:(?P<name>.*)-)?r(?P<round>[0-9]{1,9})-a(?P<attempt>[0-9]{1,9})\Z", re.DOTALL)
+_ROUND = re.compile(r"(?P<name>.*)-r(?P<round>[0-9]{1,9})\Z", re.DOTALL)
 _STARTED_AT = re.compile(r"([0-9]{4})-([0-9]{2})-([0-9]{2})T([0-9]{2}):([0-9]{2}):([0-9]{2})")
 
 

@@ -7,7 +7,7 @@ the planner's text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from parsers.markdown import decode, encode, parse_tables, scan_lines
@@ -16,10 +16,12 @@ from parsers.tasks import Task
 GLYPHS = {"ready": "⬜", "in-progress": "🔄", "blocked": "🚫", "done": "✅"}
 _MEANING = {**{glyph: status for status, glyph in GLYPHS.items()}, "⏳": "blocked"}
 _WORD = re.compile(r"(?<![\w-])(in[ -]progress|ready|blocked|done|cut)(?![\w-])", re.IGNORECASE)
-_WIKILINK = re.compile(r"\[\[([^\]|\\]*)(?:\\?\|[^\]]*)?\]\]")
+_WIKILINK = re.compile(r"\[\[([^\[\]|\\]*)(?:\\?\|[^\[\]]*)?\]\]")
 _PROGRESS = re.compile(
-    r"(?P<glyph>[⬜🔄✅])?(?P<gap>\s*)(?P<done>[0-9]+)\s*/\s*(?P<total>[0-9]+)(?P<rest> tasks complete)"
+    r"(?P<glyph>[⬜🔄✅])?(?P<gap>\s{0,9})(?<![0-9])(?P<done>[0-9]{1,9})\s{0,9}/\s{0,9}(?P<total>[0-9]{1,9})(?P<rest> tasks complete)"
 )
+_TOLD_BY_WORD = frozenset({*GLYPHS, "cut"})
+_ANY_LINE_END = re.compile(r"[\r\n]+")
 CREATED_COLUMNS = ("ID", "Title", "Package", "Status", "Priority", "Depends On", "Est.")
 CREATED_MARK = "created_by: shapeupd"
 
@@ -46,7 +48,8 @@ def parse_index(data: bytes) -> BoardIndex:
             if len(row.cells) > max(id_at, status_at):
                 rows.setdefault(_cell_key(row.cells[id_at]), row.line)
                 column[row.line] = status_at
-    progress = next((ln.at for ln in scan_lines(lines) if not ln.fenced and _PROGRESS.search(ln.text)), None)
+    told = (ln.at for ln in scan_lines(lines) if not ln.fenced and ln.at not in column and _PROGRESS.search(ln.text))
+    progress = next(told, None)
     return BoardIndex(tuple(lines), rows, column, progress)
 
 
@@ -62,8 +65,15 @@ def render_index(index: BoardIndex) -> bytes:
 def row_of(index: BoardIndex, task: Task) -> int | None:
     """The line of the row that answers to this task: by id, or by the file's stem. Source: ruling C8."""
     stem = task.path.rsplit("/", 1)[-1].removesuffix(".md")
-    line = index.rows.get(task.id)
-    return line if line is not None else index.rows.get(stem)
+    for name in (_key_of(task.id), _key_of(stem)):
+        if name and name in index.rows:
+            return index.rows[name]
+    return None
+
+
+def _key_of(name: str) -> str:
+    """A name as the ID cell of a row written for it reads."""
+    return _cell_key(_escaped(name))
 
 
 def set_statuses(index: BoardIndex, tasks: Iterable[Task], done: int, total: int) -> BoardIndex:
@@ -90,7 +100,13 @@ def _with_status(line: str, column: int, status: str) -> str:
 
 
 def status_cell(cell: str, status: str) -> str:
-    """The cell telling this status in its own manner: glyph-only stays glyph-only, words and spaces around stay."""
+    """The cell telling this status in its own manner: glyph-only stays glyph-only, words and spaces around stay.
+
+    A status outside the protocol's words is told as it stands in the task file.
+    """
+    status = _escaped(status)
+    if status not in _TOLD_BY_WORD:
+        return cell if cell.strip() == status.strip() else f" {status} "
     told = {_MEANING[glyph] for glyph in _MEANING if glyph in cell}
     words = {word.lower().replace(" ", "-") for word in _WORD.findall(cell)}
     if (told | words) == {status}:
@@ -123,27 +139,29 @@ def create_index(slug: str, tasks: Iterable[Task]) -> bytes:
     return encode("\n".join([*head, *table, *rows, ""]))
 
 
-def add_rows(index: BoardIndex, tasks: Iterable[Task]) -> BoardIndex:
+def add_rows(index: BoardIndex, tasks: Sequence[Task]) -> BoardIndex:
     """The index with a row for each task that has none, sorted in; only an index we created gets rows from us."""
     if CREATED_MARK not in index.lines[:8]:
         return index
+    missing = [task for task in tasks if _key_of(task.id) and row_of(index, task) is None]
     lines = list(index.lines)
     keys = sorted(((line, key) for key, line in index.rows.items()), reverse=True)
     end = (keys[0][0] + 1) if keys else len(lines) - 1
-    for task in sorted(tasks, key=lambda task: (task.id, task.path), reverse=True):
-        if row_of(index, task) is None:
-            at = next((line + 1 for line, key in keys if key < task.id), keys[-1][0] if keys else end)
-            lines.insert(at, _task_row(task))
-    return parse_index(encode("\n".join(lines))) if len(lines) > len(index.lines) else index
+    for task in sorted(missing, key=lambda task: (task.id, task.path), reverse=True):
+        at = next((line + 1 for line, key in keys if key < task.id), keys[-1][0] if keys else end)
+        lines.insert(at, _task_row(task))
+    grown = parse_index(encode("\n".join(lines)))
+    # Where the table itself is gone, a row would not be found again, and be added again for ever.
+    return index if not missing or any(row_of(grown, task) is None for task in missing) else grown
 
 
 def _task_row(task: Task) -> str:
     return _row(
         (
-            task.id,
+            _escaped(task.id),
             _escaped(task.title),
             _escaped(task.package),
-            f"{GLYPHS.get(task.status, '')} {task.status}".strip(),
+            f"{GLYPHS.get(task.status, '')} {_escaped(task.status)}".strip(),
             str(task.priority),
             ", ".join(map(_escaped, task.depends_on)) or "—",
             f"{task.estimated_hours:g}h" if task.estimated_hours else "—",
@@ -156,4 +174,5 @@ def _row(cells: Iterable[str]) -> str:
 
 
 def _escaped(text: str) -> str:
-    return text.replace("\n", " ").replace("|", "\\|")
+    """The text as it may stand in a cell: on one line, no pipe of its own."""
+    return " ".join(_ANY_LINE_END.split(text)).replace("|", "\\|")

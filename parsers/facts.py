@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from parsers.addresses import slug_of, stem_of
+from parsers.addresses import MAX_ORDER_ID, slug_of, stem_of
 from parsers.envelopes import (
     WorkOrder,
     WorkResult,
@@ -117,6 +117,10 @@ def _misplaced(path: str, order_id: str) -> tuple[Fault, ...]:
     """An order must lie in its feature's folder under its own stem. Source: rulings C11, L2."""
     place = classify(path)
     where = f"{path}:$.order_id"
+    if len(order_id) > MAX_ORDER_ID:
+        what = f"{len(order_id)} characters; at most {MAX_ORDER_ID} are read"
+        why = "file names are made from it, and a file system takes no longer ones"
+        return (Fault("E-ID", where, what, why, "shorten the scope's name"),)
     if place and place.slug != slug_of(order_id):
         what = f'"{order_id}" belongs to feature {slug_of(order_id)}, the file lies in {place.slug}'
         why = "an order opens files only for the run whose folder it lies in"

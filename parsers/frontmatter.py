@@ -10,7 +10,7 @@ import re
 from typing import NamedTuple
 
 from parsers.faults import Fault
-from parsers.markdown import BOM, newline_of
+from parsers.markdown import BOM, encode, newline_of
 
 MAX_FRONTMATTER_BYTES = 64 * 1024
 
@@ -32,19 +32,22 @@ class Frontmatter(NamedTuple):
 def parse_frontmatter(text: str, where: str) -> tuple[Frontmatter | None, Fault | None]:
     """The block at byte 0 (after a byte order mark); (None, None) when the text has none."""
     lines = text.removeprefix(BOM).split("\n")
-    if lines[0].rstrip("\r") != "---":
-        return None, None
-    for last in range(1, len(lines)):
-        if lines[last].rstrip("\r") == "---":
-            break
-    else:
+    last = _closing(lines)
+    if last is None:
         return None, None
     block = lines[1:last]
-    if sum(map(len, block)) > MAX_FRONTMATTER_BYTES:
+    if len(encode("\n".join(block))) > MAX_FRONTMATTER_BYTES:
         what = f"the frontmatter is larger than {MAX_FRONTMATTER_BYTES} bytes"
         why = "frontmatter holds a task's keys; anything that large belongs in the body"
         return None, Fault("E-FRONTMATTER", where, what, why, "move long values below the closing ---")
     return Frontmatter(_parse_block(block), 1, last), None
+
+
+def _closing(lines: list[str]) -> int | None:
+    """The line that ends the block; None when there is no block. Text behind its dashes is body: a recorded reading (H2)."""
+    if lines[0].rstrip("\r") != "---":
+        return None
+    return next((at for at in range(1, len(lines)) if lines[at].startswith("---")), None)
 
 
 def _parse_block(lines: list[str]) -> dict[str, Value]:
@@ -106,9 +109,10 @@ def _unquote(text: str) -> str:
     if text[0] == '"':
         try:
             decoded = json.loads(text)
+            encode(decoded)  # an escaped half surrogate is no text that a file could hold
         except ValueError:
             return text[1:-1]
-        return decoded if isinstance(decoded, str) else text[1:-1]
+        return str(decoded)
     return text[1:-1]
 
 
@@ -145,15 +149,14 @@ def set_key(text: str, key: str, value: str) -> str:
     """
     mark = BOM if text.startswith(BOM) else ""
     lines = text.removeprefix(BOM).split("\n")
-    if lines[0].rstrip("\r") != "---":
+    last = _closing(lines)
+    if last is None:
         return text
-    end = newline_of(text)[:-1]
-    for index in range(1, len(lines)):
-        line = lines[index].rstrip("\r")
-        if line.startswith(f"{key}:"):
+    for index in range(1, last):
+        name, colon, _ = lines[index].partition(":")
+        if colon and name.rstrip() == key:
             lines[index] = f"{key}: {value}" + ("\r" if lines[index].endswith("\r") else "")
-            return mark + "\n".join(lines)
-        if line == "---":
-            lines.insert(index, f"{key}: {value}{end}")
-            return mark + "\n".join(lines)
-    return text
+            break
+    else:
+        lines.insert(last, f"{key}: {value}{newline_of(text)[:-1]}")
+    return mark + "\n".join(lines)

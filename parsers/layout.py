@@ -151,8 +151,3 @@ def path_of(kind: str, slug: str = "", stem: str = "") -> str:
 def folder_of(kind: str, slug: str = "") -> str:
     """The folder that holds artifacts of this kind."""
     return path_of(kind, slug).rsplit("/", 1)[0]
-
-
-def run_folder(slug: str) -> str:
-    """The folder of a run's LOCAL state."""
-    return f"{LOCAL_ROOT}/{slug}"

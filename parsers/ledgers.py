@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 MAX_LINE_BYTES = 1024 * 1024
+MAX_COUNT = 2**53  # what every JSON reader counts up to exactly
 
+_NOT_UTF8 = re.compile("[\ud800-\udfff]")
 _DISCOVERED = re.compile(r"## Discovered — (?P<order>\S+) \(")
 _LOGGED = re.compile(r"## Execution Log — .*\((?P<order>[^()]+)\)\s*\Z")
 
@@ -31,8 +33,16 @@ def _rows(data: bytes) -> Iterator[dict[str, object]]:
 
 
 def render_row(row: Mapping[str, object]) -> str:
-    """One row: compact JSON, non-ASCII as it is, LF at the end. Source: protocol "General byte rules"."""
-    return json.dumps(row, ensure_ascii=False, separators=(",", ":")) + "\n"
+    """One row: compact JSON, non-ASCII as it is, LF at the end. Source: protocol "General byte rules".
+
+    A file name need not be UTF-8; the row that names it must be, or nobody could read it again.
+    """
+    return escape_bytes(json.dumps(row, ensure_ascii=False, separators=(",", ":"))) + "\n"
+
+
+def escape_bytes(text: str) -> str:
+    """JSON text with the bytes that are not UTF-8 (kept aside as half surrogates) as `\\udcXX` escapes."""
+    return _NOT_UTF8.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 class IngestRow(NamedTuple):
@@ -45,6 +55,7 @@ class IngestRow(NamedTuple):
     outcome: str
     code: str | None
     has_verdict: bool  # the result carried verdict.overall (R-05)
+    at: str | None = None
 
 
 def parse_ingest_rows(data: bytes) -> tuple[IngestRow, ...]:
@@ -65,6 +76,7 @@ def ingest_row_of(raw: Mapping[str, object]) -> IngestRow | None:
         outcome,
         _text(raw, "code"),
         raw.get("verdict") is not None,
+        _text(raw, "at"),
     )
 
 
@@ -93,7 +105,7 @@ def _text(row: Mapping[str, object], key: str) -> str | None:
 def newest_run(data: bytes) -> int:
     """The highest integer `run` of a verdict ledger; 0 for an empty one. Only integers count (ruling C11)."""
     runs = [run for row in _rows(data) if isinstance(run := row.get("run"), int) and not isinstance(run, bool)]
-    return max([0, *runs])
+    return max([0, *(run for run in runs if run < MAX_COUNT)])
 
 
 def discovered_orders(text: str) -> frozenset[str]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 BOM = "\ufeff"
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})(.*)")
-_HEADING = re.compile(r"(#{1,6})[ \t]+(.*?)[ \t]*\Z")
+_HEADING = re.compile(r"#{1,6}(?=[ \t])")
 _CELL_EDGE = re.compile(r"(?<!\\)\|")
 _SEPARATOR = re.compile(r"\s*:?-{2,}:?\s*\Z")
 
@@ -42,10 +42,10 @@ class Line(NamedTuple):
 
 
 def scan_lines(lines: list[str]) -> Iterator[Line]:
-    """The lines with their fence state; a fence's own two lines count as fenced."""
+    """The lines with their fence state; a fence's own two lines count as fenced. A byte order mark is no text (L1)."""
     fence = ""
     for index, raw in enumerate(lines):
-        text = raw.rstrip("\r")
+        text = (raw if index else raw.removeprefix(BOM)).rstrip("\r")
         found = _FENCE.match(text)
         if fence:
             yield Line(index, text, True)
@@ -61,7 +61,7 @@ def scan_lines(lines: list[str]) -> Iterator[Line]:
 def parse_heading(text: str) -> tuple[int, str] | None:
     """Level and text of a heading line; None for any other line."""
     found = _HEADING.match(text)
-    return (len(found[1]), found[2]) if found else None
+    return (found.end(), text[found.end() :].strip(" \t")) if found else None
 
 
 class Row(NamedTuple):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import NamedTuple
 
 from parsers.addresses import RUN_ID, mint_run_id
 from parsers.ledgers import parse_rows
 from parsers.strict_json import parse_strict
+from parsers.times import parse_time
 
 
 class Receipt(NamedTuple):
@@ -52,30 +53,19 @@ class DispatchLedger(NamedTuple):
 
 def parse_dispatches(data: bytes) -> DispatchLedger:
     """The dispatch receipts; lines that do not parse are skipped."""
-    by_order: dict[str, tuple[Dispatch, ...]] = {}
+    by_order: dict[str, list[Dispatch]] = {}
     run_ids: set[str] = set()
     for raw in parse_rows(data):
         row = Dispatch(_text(raw, "at"), _text(raw, "order_id"), _text(raw, "run_id"), _text(raw, "skill_invoked"))
-        by_order[row.order_id or ""] = (*by_order.get(row.order_id or "", ()), row)
+        by_order.setdefault(row.order_id or "", []).append(row)
         if row.run_id:
             run_ids.add(row.run_id)
-    return DispatchLedger(by_order, frozenset(run_ids))
+    return DispatchLedger({order_id: tuple(rows) for order_id, rows in by_order.items()}, frozenset(run_ids))
 
 
 def _text(row: Mapping[str, object], key: str) -> str | None:
     value = row.get(key)
     return value if isinstance(value, str) else None
-
-
-def parse_time(text: str | None) -> datetime | None:
-    """An ISO time as an aware moment, UTC where it names no zone; None when it does not parse."""
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
 
 
 class Attestation(NamedTuple):

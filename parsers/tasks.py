@@ -5,22 +5,27 @@ A file is edited by line, so every byte an edit does not mean to change stays (C
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from parsers.faults import Fault
 from parsers.frontmatter import Value, parse_frontmatter, set_key
-from parsers.markdown import Line, decode, encode, newline_of, parse_heading, scan_lines
+from parsers.markdown import BOM, Line, decode, encode, newline_of, parse_heading, scan_lines
 
-STATUSES = ("ready", "in-progress", "blocked", "done", "cut")
 DEFAULT_PRIORITY = 999
+MAX_NEAR_PAIRS = 100_000  # criteria times boxes that are compared for containment; no real task comes near
 
 _BOX = re.compile(r"(?P<head>[ \t]*- \[)(?P<mark>[ xX])(?P<tail>\] )(?P<text>.*)\Z")
 _BLOCK_START = re.compile(r"[ \t]*(?:[-*+]|[0-9]+[.)])[ \t]|[ \t]*(?:>|\||#{1,6}[ \t])")
-_COVERS = re.compile(r"\(covers:(?P<ids>[^)]*)\)\s*\Z")
+_COVERS = "(covers:"
 _REQUIREMENT = re.compile(r"REQ-[0-9]+\Z")
 EXECUTION_LOG = "Execution Log"
+_LOG_BLOCK = re.compile(r"## Execution Log — [0-9]{4}-[0-9]{2}-[0-9]{2} \(")
+_LINE_END = re.compile(r"(?<!\r)\r+\n")
 
 
 class Task(NamedTuple):
@@ -93,9 +98,10 @@ def _integer(value: Value, default: int) -> int:
 
 def _number(value: Value) -> float:
     try:
-        return float(value) if isinstance(value, int | str) else 0.0
+        number = float(value) if isinstance(value, int | str) else 0.0
     except ValueError:
         return 0.0
+    return number if math.isfinite(number) else 0.0
 
 
 def normalise(text: str) -> str:
@@ -105,7 +111,23 @@ def normalise(text: str) -> str:
 
 def without_covers(text: str) -> str:
     """The text without a trailing `(covers: …)` clause."""
-    return _COVERS.sub("", text).rstrip()
+    at = _covers_at(text)
+    return text if at is None else text[:at].rstrip()
+
+
+def _covers_at(text: str) -> int | None:
+    """Where the trailing covers clause begins; None when there is none. No pattern: it would search long texts for hours."""
+    bare = text.rstrip()
+    if not bare.endswith(")"):
+        return None
+    at = bare.find(_COVERS, bare.rfind(")", 0, len(bare) - 1) + 1)
+    return None if at < 0 else at
+
+
+def _covered(text: str) -> tuple[str, ...]:
+    at = _covers_at(text)
+    ids = [] if at is None else text[at + len(_COVERS) :].rstrip()[:-1].split(",")
+    return tuple(name for part in ids if _REQUIREMENT.match(name := part.strip()))
 
 
 def parse_boxes(text: str) -> tuple[Box, ...]:
@@ -116,25 +138,26 @@ def parse_boxes(text: str) -> tuple[Box, ...]:
         found = None if line.fenced else _BOX.match(line.text)
         if not found:
             continue
-        joined = " ".join([found["text"].strip(), *_wrapped(lines[at + 1 :], len(found["head"]) - 3)])
-        clause = _COVERS.search(joined)
-        ids = [part.strip() for part in clause["ids"].split(",")] if clause else []
-        covers = tuple(part for part in ids if _REQUIREMENT.match(part))
-        boxes.append(Box(line.at, found["mark"] != " ", found["text"], joined, covers))
+        joined = " ".join([found["text"].strip(), *_wrapped(lines, at + 1, len(found["head"]) - 3)])
+        boxes.append(Box(line.at, found["mark"] != " ", found["text"], joined, _covered(joined)))
     return tuple(boxes)
 
 
 def _body_lines(text: str) -> Iterator[Line]:
+    """The lines before the log. A block of the log ends the body even inside a fence that nobody closed: what a result
+    says there could otherwise close it, and its boxes would count."""
     for line in scan_lines(text.split("\n")):
-        heading = None if line.fenced else parse_heading(line.text)
-        if heading and heading[0] == 2 and heading[1].startswith(EXECUTION_LOG):
+        heading = parse_heading(line.text)
+        is_log = heading and heading[0] == 2 and heading[1].startswith(EXECUTION_LOG)
+        if is_log and (not line.fenced or _LOG_BLOCK.match(line.text)):
             return
         yield line
 
 
-def _wrapped(lines: Sequence[Line], indent: int) -> Iterator[str]:
+def _wrapped(lines: Sequence[Line], start: int, indent: int) -> Iterator[str]:
     """The lines that go on with a box's text: indented deeper than its dash, and no new block."""
-    for line in lines:
+    for at in range(start, len(lines)):
+        line = lines[at]
         text = line.text
         depth = len(text) - len(text.lstrip(" \t"))
         if line.fenced or not text.strip() or depth <= indent or _BLOCK_START.match(text):
@@ -148,27 +171,52 @@ def match_boxes(
     """For each criterion the index of its box, or None: each box is given once, the surest matches first.
 
     Surest first: the whole text, the first line, the text without its covers clause, then a containment that only one
-    free box has. An empty criterion matches nothing. Source: W-22, ruling C9.
+    free box has. An empty criterion matches nothing. The order of the criteria does not matter: where two want the same
+    box, the longer one, which says more, is served first. Source: W-22, ruling C9.
     """
     wanted = [normalise(criterion) for criterion in criteria]
-    found: list[int | None] = [None] * len(wanted)
+    open_ = sorted((at for at, text in enumerate(wanted) if text), key=lambda at: (-len(wanted[at]), wanted[at]))
     order = sorted(range(len(boxes)), key=lambda i: not boxes[i].ticked) if prefer_ticked else range(len(boxes))
-    free = list(order)
-    for exact in (_whole, _first, _bare):
-        keys = [exact(box) for box in boxes]
-        for at, text in enumerate(wanted):
-            if text and found[at] is None:
-                sought = normalise(without_covers(text)) if exact is _bare else text
-                found[at] = next((i for i in free if keys[i] == sought), None)
-                if found[at] is not None:
-                    free.remove(found[at])  # type: ignore[arg-type]
-    for at, text in enumerate(wanted):
-        if text and found[at] is None:
-            near = [i for i in free if _contains(_whole(boxes[i]), text)]
-            if len(near) == 1:
-                found[at] = near[0]
-                free.remove(near[0])
-    return tuple(found)
+    free = dict.fromkeys(order)
+    found: dict[int, int] = {}
+    for key_of, sought in ((_whole, str), (_first, str), (_bare, without_covers)):
+        _match_equal(boxes, wanted, key_of, sought, open_, free, found)
+    _match_near(boxes, wanted, open_, free, found)
+    return tuple(found.get(at) for at in range(len(wanted)))
+
+
+def _match_equal(
+    boxes: Sequence[Box],
+    wanted: Sequence[str],
+    key_of: Callable[[Box], str],
+    sought: Callable[[str], str],
+    open_: list[int],
+    free: dict[int, None],
+    found: dict[int, int],
+) -> None:
+    """Give each open criterion the first free box whose key is what it seeks."""
+    by_key: dict[str, deque[int]] = defaultdict(deque)
+    for index in free:
+        by_key[key_of(boxes[index])].append(index)
+    for at in tuple(open_):
+        if fitting := by_key.get(sought(wanted[at])):
+            found[at] = fitting.popleft()
+            del free[found[at]]
+    open_[:] = [at for at in open_ if at not in found]
+
+
+def _match_near(
+    boxes: Sequence[Box], wanted: Sequence[str], open_: list[int], free: dict[int, None], found: dict[int, int]
+) -> None:
+    """Give each open criterion the one free box that contains it or is contained in it, until nothing more is certain."""
+    texts = {index: _whole(boxes[index]) for index in free} if len(open_) * len(free) <= MAX_NEAR_PAIRS else {}
+    near = {at: {index for index in texts if _contains(texts[index], wanted[at])} for at in open_}
+    waiting = [at for at in open_ if near[at]]
+    while (certain := next((at for at in waiting if len(near[at]) == 1), None)) is not None:
+        (found[certain],) = near[certain]
+        waiting = [at for at in waiting if at != certain]
+        for at in waiting:
+            near[at].discard(found[certain])
 
 
 def _whole(box: Box) -> str:
@@ -212,40 +260,62 @@ class AddBlock(NamedTuple):
 Edit = SetKey | SetBox | AddBlock
 
 
-def box_edit(boxes: Sequence[Box], index: int, ticked: bool) -> SetBox:
-    """The edit that sets this box, told by its text so that it still finds it in a file that moved on."""
-    text = boxes[index].text
-    return SetBox(text, sum(1 for box in boxes[:index] if box.text == text), ticked)
+def box_edits(boxes: Sequence[Box], indexes: Sequence[int], ticked: bool) -> list[SetBox]:
+    """The edits that set these boxes, told by their text so that they still find them in a file that moved on."""
+    before: Counter[str] = Counter()
+    nth: list[int] = []
+    for box in boxes:
+        nth.append(before[box.text])
+        before[box.text] += 1
+    return [SetBox(boxes[index].text, nth[index], ticked) for index in indexes]
 
 
 def block_edit(text: str, block: str) -> AddBlock:
-    """The edit that adds this block once more than it stands in the text."""
-    return AddBlock(block, text.replace("\r\n", "\n").count(block) + 1)
+    """The edit that adds this block once more than it stands in the text. Its lines end in LF whatever ends they came with,
+    so that it is found again in a file of either newline style."""
+    block = with_lf(block)
+    return AddBlock(block, with_lf(text).count(block) + 1)
+
+
+def with_lf(text: str) -> str:
+    """The text with LF for each line end."""
+    return _LINE_END.sub("\n", text)
 
 
 def apply_edits(data: bytes, edits: Sequence[Edit]) -> bytes:
     """The file with each edit that is absent carried out; applying twice changes nothing more."""
     text = decode(data)
-    for edit in edits:
-        match edit:
-            case SetKey(key, value):
-                text = set_key(text, key, value)
-            case SetBox():
-                text = _set_box(text, edit)
-            case AddBlock(block, times):
-                if text.replace("\r\n", "\n").count(block) < times:
-                    text += block if newline_of(text) == "\n" else block.replace("\n", "\r\n")
+    for is_box, group in groupby(edits, lambda edit: isinstance(edit, SetBox)):
+        if is_box:
+            text = _set_boxes(text, [edit for edit in group if isinstance(edit, SetBox)])
+            continue
+        for edit in group:
+            match edit:
+                case SetKey(key, value):
+                    text = set_key(text, key, value)
+                case AddBlock(block, times):
+                    if with_lf(text).count(block) < times:
+                        text += block if newline_of(text) == "\n" else block.replace("\n", "\r\n")
     return encode(text)
 
 
-def _set_box(text: str, edit: SetBox) -> str:
-    same = [box for box in parse_boxes(text) if box.text == edit.text]
-    if edit.nth >= len(same) or same[edit.nth].ticked == edit.ticked:
-        return text
+def _set_boxes(text: str, edits: Sequence[SetBox]) -> str:
+    """The text with these boxes set. It is parsed once: a tick changes no box's text and no line's place."""
+    places: dict[str, list[Box]] = defaultdict(list)
+    for box in parse_boxes(text):
+        places[box.text].append(box)
     lines = text.split("\n")
-    line = same[edit.nth].line
-    found = _BOX.match(lines[line].removesuffix("\r"))
-    assert found is not None  # parse_boxes saw it on this very line
-    at = len(found["head"])
-    lines[line] = lines[line][:at] + ("x" if edit.ticked else " ") + lines[line][at + 1 :]
+    for edit in edits:
+        same = places.get(edit.text, [])
+        if edit.nth < len(same):
+            lines[same[edit.nth].line] = _with_mark(lines[same[edit.nth].line], edit.ticked)
     return "\n".join(lines)
+
+
+def _with_mark(line: str, ticked: bool) -> str:
+    found = _BOX.match(line.removeprefix(BOM))
+    assert found is not None  # parse_boxes saw it on this very line
+    if (found["mark"] != " ") == ticked:
+        return line
+    at = len(found["head"]) + len(line) - len(line.removeprefix(BOM))
+    return line[:at] + ("x" if ticked else " ") + line[at + 1 :]

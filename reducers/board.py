@@ -22,7 +22,8 @@ def derive_index(index: BoardIndex | None, slug: str, tasks: TaskIndex, changed:
     """
     if index is None:
         return parse_index(create_index(slug, tasks))
-    looked_at = tuple(tasks if changed is None else changed)
+    # Where two files claim one id, both are looked at, so that the row does not depend on which of them changed last.
+    looked_at = tuple(tasks) if changed is None else tuple(twin for task in changed for twin in tasks.find(task.id))
     missing = [task for task in looked_at if row_of(index, task) is None]
     if missing:
         index = add_rows(index, missing)

@@ -1,4 +1,4 @@
-"""What a reducer wants done: the only two journaled changes, and views beside them. Source: design §2, §3.
+"""What a reducer wants done: the only two changes that are journaled; views are derived, not asked for. Source: design §2, §3.
 
 Reducers return changes; only daemon/store.py carries them out. A task edit travels as edits by meaning (set this key,
 tick this box, add this block), not as bytes: the journal stays small, and a file that someone changed meanwhile takes the
@@ -29,18 +29,4 @@ class Append(NamedTuple):
     header: str = ""
 
 
-class Write(NamedTuple):
-    """Replace a view as a whole; not journaled, because deleting it loses nothing."""
-
-    path: str
-    content: bytes
-
-
-class Remove(NamedTuple):
-    """Remove a view that no longer holds (a rejection whose fact was fixed)."""
-
-    path: str
-
-
 Change = EditTask | Append
-View = Write | Remove

@@ -12,8 +12,8 @@ import zlib
 from collections.abc import Sequence
 from typing import NamedTuple, assert_never
 
-from parsers.markdown import encode
-from parsers.tasks import AddBlock, Edit, SetBox, SetKey, apply_edits
+from parsers.markdown import decode, encode
+from parsers.tasks import AddBlock, Edit, SetBox, SetKey, apply_edits, with_lf
 
 
 class EditEntry(NamedTuple):
@@ -150,18 +150,64 @@ def _apply(data: bytes, steps: Sequence[EditEntry]) -> bytes:
     return data
 
 
+def resume(data: bytes | None, steps: Sequence[EditEntry], done: int) -> bytes | None:
+    """The file after a crash; None when it cannot be told. `steps` are all its edits, the first `done` known to be on disk.
+
+    As `roll_forward`, with what only a recovery may assume: a beginning of a known text is that text, torn by a power cut;
+    and an edit whose block stands in the file was carried out, so what is otherwise in it was meant by whoever wrote it
+    since (a file is renamed into place as a whole).
+    """
+    tail = steps[done:]
+    known = {digest for step in steps for digest in (step.was, step.now)}
+    if data is None or hash_of(data) in known:
+        return roll_forward(data, tail)
+    texts = _known_texts(steps, done)
+    beginning = data.rstrip(b"\0")  # some file systems leave zeros for what was not written yet
+    if any(len(data) <= len(text) and text.startswith(beginning) for text in texts):
+        return texts[-1]
+    carried_out = max((at for at, step in enumerate(tail, 1) if _has_block(data, step)), default=0)
+    return roll_forward(data, tail[carried_out:])
+
+
+def _known_texts(steps: Sequence[EditEntry], done: int) -> list[bytes]:
+    """The file's text before and after each edit, from the newest base that leads to the edits after `done`."""
+    bases = [at for at, step in enumerate(steps[: done + 1]) if step.base is not None]
+    texts: list[bytes] = []
+    for step in steps[bases[-1] :] if bases else ():
+        if step.base is not None:
+            texts.append(encode(step.base))
+        texts.append(apply_edits(texts[-1], step.edits))
+    return texts
+
+
+def _has_block(data: bytes, step: EditEntry) -> bool:
+    text = with_lf(decode(data))
+    return any(isinstance(edit, AddBlock) and text.count(edit.text) >= edit.times for edit in step.edits)
+
+
 def complete_appends(data: bytes, steps: Sequence[AppendEntry]) -> tuple[int, bytes] | None:
-    """(offset to cut at, bytes to add) that bring a ledger to hold every journaled append once; None when it does."""
-    text = data
+    """(offset to cut at, bytes to add) that bring a ledger to hold every journaled append once; None when it does.
+
+    An append that is not at its offset is looked for elsewhere: someone may have added or taken out rows, and rows that were
+    taken out and came back stand behind later ones. Of two equal appends each needs a place of its own.
+    """
+    kept, added, found_to, has_moved = data, b"", 0, False
+    spent: dict[bytes, int] = {}  # where the last place that was given to an append of this text ends
     for step in steps:
-        added = encode(step.text)
-        if text[step.offset : step.offset + len(added)] == added or added in text[max(0, step.offset - len(added)) :]:
-            continue
-        if step.offset <= len(text) and added.startswith(text[step.offset :]):
-            text = text[: step.offset]  # torn by the crash, or exactly where it should go on
-        text += added
-    if text == data:
+        text = encode(step.text)
+        free = spent.get(text, 0)
+        if step.offset >= free and kept.startswith(text, step.offset):
+            spent[text] = found_to = step.offset + len(text)
+        elif step.offset == len(kept) + len(added) and not (has_moved and text in kept[free:]):
+            added += text
+        elif not added and step.offset < len(kept) and text.startswith(kept[step.offset :].rstrip(b"\0")):
+            kept, added = kept[: step.offset], text  # torn by the crash
+        elif (at := kept.find(text, max(free, found_to))) >= 0 or (at := kept.find(text, free)) >= 0:
+            spent[text] = found_to = at + len(text)
+            has_moved = True  # offsets say little from here on: a file may end at one by chance
+        else:
+            added += text
+    if not added:
         return None
-    keep = next((at for at, (left, right) in enumerate(zip(data, text, strict=False)) if left != right), None)
-    keep = min(len(data), len(text)) if keep is None else keep
-    return keep, text[keep:]
+    is_glued = steps[0].path.endswith(".jsonl") and kept != b"" and not kept.endswith(b"\n")
+    return len(kept), b"\n" * (is_glued and not added.startswith(b"\n")) + added

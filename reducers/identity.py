@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 
-from parsers.addresses import ORDER_ID, parse_address, slug_of, stem_of
+from parsers.addresses import MAX_ORDER_ID, ORDER_ID, parse_address, slug_of, stem_of
 from parsers.facts import OrderFact, ResultFact
 from parsers.faults import Fault
 from parsers.layout import path_of
-from parsers.ledgers import IngestRow, discovered_orders, logged_orders
-from parsers.markdown import decode
-from parsers.receipts import attest, parse_time
+from parsers.ledgers import IngestRow, discovered_orders, logged_orders, parse_rows
+from parsers.markdown import decode, encode
+from parsers.receipts import attest
+from parsers.times import parse_time
 from parsers.tree import Unreadable
 from reducers.run import Outcome, Run
 
@@ -29,12 +31,12 @@ def identity_faults(run: Run, fact: ResultFact, order: OrderFact | None) -> Iter
             "a result reaches its run through order_id alone; another id would book it to another order",
             f'set order_id to "{expected}" (copy it from {path_of("order", run.slug, fact.stem)})',
         )
-    elif not ORDER_ID.match(order_id):
+    elif not ORDER_ID.match(order_id) or len(order_id) > MAX_ORDER_ID:
         yield Fault(
             "E-ID",
             f"{fact.path}:$.order_id",
-            f"{order_id!r} is not an order id",
-            "paths are built from it, so it must be <slug>/<stem> in the closed alphabet",
+            f"{order_id[:80]!r} is not an order id",
+            f"paths are built from it, so it must be <slug>/<stem> in the closed alphabet, {MAX_ORDER_ID} characters at most",
             f'set order_id to "{run.slug}/{fact.stem}"',
         )
     elif slug_of(order_id) != run.slug:
@@ -117,7 +119,31 @@ def _is_adopted(run: Run, fact: ResultFact, order: OrderFact | None) -> bool:
         if leg.run_id == run_id_for(run, order) and ingested and (compiled is None or ingested >= compiled):
             return True
     other_run = any(leg.run_id != run_id_for(run, order) for leg in legs)
-    return not run.has_records and not other_run and order_id in _told_by_headings(run, fact)
+    if other_run or not _predates_records(run, compiled):
+        return False
+    return order_id in _told_by_headings(run, fact) or _told_by_verdicts(run, fact)
+
+
+def _predates_records(run: Run, compiled: datetime | None) -> bool:
+    """Whether another reducer may have answered an order compiled then, before shapeupd kept a record. Source: W-17, D3.
+
+    Told by time, not by whether the record is empty: the first results of an adopted tree start the record for the rest.
+    """
+    if not run.has_records:
+        return True
+    return compiled is not None and run.records_since is not None and compiled < run.records_since
+
+
+def _told_by_verdicts(run: Run, fact: ResultFact) -> bool:
+    """Whether the verdict ledger of this stem holds exactly this result's criteria as one of its runs."""
+    criteria = (fact.result.verdict.criteria if fact.result.verdict else None) or ()
+    runs: dict[object, list[tuple[object, ...]]] = {}
+    for row in parse_rows(encode(_read(run, path_of("verdict-ledger", run.slug, fact.stem)))):
+        number = row.get("run")
+        if isinstance(number, int):
+            runs.setdefault(number, []).append(tuple(map(row.get, ("dimension", "criterion", "verdict", "evidence"))))
+    told = [(c.dimension or "spec-conformance", c.criterion, c.verdict, c.evidence or "") for c in criteria]
+    return bool(told) and told in runs.values()
 
 
 def _told_by_headings(run: Run, fact: ResultFact) -> frozenset[str]:

@@ -5,6 +5,7 @@ Pure: the same run, result and clock give the same judgement.
 
 from __future__ import annotations
 
+from collections import Counter
 from datetime import datetime
 
 from parsers.envelopes import result_right_faults
@@ -17,6 +18,9 @@ from reducers.identity import attestation, earlier_outcome, evaluated_fault, ide
 from reducers.records import ingest_row, leg_row, reduce_discoveries, reduce_verdict
 from reducers.run import Judgement, Outcome, Run, Summary
 from reducers.task_results import reduce_tasks
+
+MAX_ENTRIES = 16  # per task and result: real ones have one
+MAX_REFUTED = 256
 
 
 def reduce_result(run: Run, fact: ResultFact, now: datetime) -> Judgement:
@@ -62,6 +66,9 @@ def _reduce(run: Run, fact: ResultFact, order: OrderFact | None, outcome: Outcom
         if refusal:
             return _refused(run, fact, (refusal,), now)
         warnings += [warning] if warning else []
+    repeated = _repeated(fact)
+    if repeated:
+        return _refused(run, fact, (repeated,), now)
     tasks = reduce_tasks(run, fact, now)
     discoveries = reduce_discoveries(run, fact, now)
     verdict, verdict_lines = reduce_verdict(run, fact, now)
@@ -107,6 +114,24 @@ def refuse_result(
     if any(row.sha256 == sha256 and row.code == judged.code and row.run_id == judged.run_id for row in rows):
         return judged
     return judged._replace(changes=(ingest_row(judged, path, sha256, order, None, now),))
+
+
+def _repeated(fact: ResultFact) -> Fault | None:
+    """A result that says the same thing of one task hundreds of times would grow its file, and the time to read it, without end."""
+    verdict = fact.result.verdict
+    entries = Counter(entry.task_id for entry in fact.result.task_results)
+    refuted = Counter(item.task_id for item in verdict.refuted) if verdict else Counter[str]()
+    for what, counts, most in (("task_results", entries, MAX_ENTRIES), ("verdict.refuted", refuted, MAX_REFUTED)):
+        for task_id, count in counts.most_common(1):
+            if count > most:
+                return Fault(
+                    "E-TOO-LARGE",
+                    f"{fact.path}:$.{what}",
+                    f"it speaks of {task_id} {count} times, more than {most}",
+                    "one entry per task says all there is to say about an attempt",
+                    "merge the entries of each task into one",
+                )
+    return None
 
 
 def _no_order(run: Run, fact: ResultFact) -> Fault:

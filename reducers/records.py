@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from parsers.addresses import parse_address, stem_of
@@ -10,13 +11,14 @@ from parsers.facts import OrderFact, ResultFact
 from parsers.faults import fault_row
 from parsers.layout import classify, path_of
 from parsers.ledgers import newest_run, render_row
-from parsers.receipts import parse_time
+from parsers.times import parse_time, render_date, render_time
 from reducers.changes import Append
 from reducers.identity import run_id_for
 from reducers.run import Judgement, Run
 from reducers.task_results import inert
 
 SCHEMA_VERSION = 1
+_FORGED_MARKER = re.compile(r"(?<=[\n\r]) {0,3}(?=[+~] )")
 _DETAILS = (
     ("repro", "repro"),
     ("severity-hint", "severity_hint"),
@@ -25,23 +27,23 @@ _DETAILS = (
 )
 
 
-def iso(moment: datetime) -> str:
-    """ISO-8601 UTC with milliseconds and Z."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%S.") + f"{moment.microsecond // 1000:03d}Z"
-
-
 def reduce_discoveries(run: Run, fact: ResultFact, now: datetime) -> tuple[Append, ...]:
     """One block in the discovery ledger per result that has discoveries. Source: protocol §4.6."""
     found = fact.result.discoveries or ()
     if not found:
         return ()
     lines = "\n".join(_discovery(item) for item in found)
-    block = f"\n## Discovered — {fact.result.order_id} ({now:%Y-%m-%d})\n{inert(lines)}\n"
+    block = f"\n## Discovered — {fact.result.order_id} ({render_date(now)})\n{inert(lines)}\n"
     header = f"---\nfeature: {run.slug}\n---\n# Discovery Ledger — {run.slug}\n"
     return (Append(path_of("discovery-ledger", run.slug), block, header),)
 
 
 def _discovery(item: Discovery) -> str:
+    """One discovery as lines; no line of its text but the first can start like another discovery, as ruling L7 has it."""
+    return _FORGED_MARKER.sub("    ", _discovery_lines(item))
+
+
+def _discovery_lines(item: Discovery) -> str:
     lens = f"[lens:{item.lens}] " if item.lens else ""
     lines = [f"{item.marker} {lens}{item.line}"]
     lines += [f"    {label}: {getattr(item, key)}" for label, key in _DETAILS if getattr(item, key)]
@@ -67,7 +69,7 @@ def reduce_verdict(run: Run, fact: ResultFact, now: datetime) -> tuple[tuple[App
         }
         if item.confidence is not None:
             row["confidence"] = item.confidence
-        rows.append(row | {"reprobed": bool(item.reprobed), "evidence": item.evidence or "", "at": iso(now)})
+        rows.append(row | {"reprobed": bool(item.reprobed), "evidence": item.evidence or "", "at": render_time(now)})
     return (Append(path, "".join(map(render_row, rows))),), len(rows)
 
 
@@ -89,7 +91,7 @@ def leg_row(run: Run, order: OrderFact, dispatched_at: str | None, now: datetime
         "attempt": address.attempt,
         "compiled_at": compiled.compiled_at,
         "dispatched_at": dispatched_at,
-        "ingested_at": iso(now),
+        "ingested_at": render_time(now),
         "started_from": "dispatch-receipt" if dispatched_at else "compiled_at" if compiled.compiled_at else None,
         "duration_ms": round((now - start).total_seconds() * 1000) if start else None,
         "attested": dispatched_at is not None,
@@ -102,7 +104,7 @@ def ingest_row(
 ) -> Append:
     """The record that makes this ingest happen once. Source: rulings J, design §3."""
     row: dict[str, object] = {
-        "at": iso(now),
+        "at": render_time(now),
         "run_id": judged.run_id,
         "order_id": judged.order_id,
         "order_sha256": order.sha256 if order else None,

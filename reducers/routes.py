@@ -26,7 +26,7 @@ class Route(NamedTuple):
 
 
 ROUTES: dict[str, Route] = {
-    "result": Route(Judges.OWN, True, "reduced into tasks, ledgers and the board (reducers.ingest)"),
+    "result": Route(Judges.OWN, False, "reduced into tasks, ledgers and the board (reducers.ingest)"),
     "order": Route(Judges.OWN, False, "admitted or refused; its result may have waited for it (R-01)"),
     "task": Route(Judges.STANDING, True, "the board follows the files; a result may have waited for its task"),
     "board-index": Route(Judges.NONE, True, "a view: rows follow the task files (W-20)"),

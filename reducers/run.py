@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Literal, NamedTuple
 
 from parsers.facts import OrderFact
@@ -32,6 +33,7 @@ class Run(NamedTuple):
     has_records: bool
     legs: Mapping[str, tuple[LegRow, ...]]  # legs.jsonl by order_id
     attestation: Attestation
+    records_since: datetime | None = None  # when the first row of receipts/ingest.jsonl was written
 
 
 class Summary(NamedTuple):

@@ -25,6 +25,7 @@ class TaskIndex:
     def __init__(self, tasks: Iterable[Task] = ()) -> None:
         self._by_path: dict[str, Task] = {}
         self._paths_of_id: dict[str, set[str]] = {}
+        self._paths_of_name: dict[str, set[str]] = {}
         self._waiting_on: dict[str, set[str]] = {}
         self._ripe: set[str] = set()
         self._done = 0
@@ -33,7 +34,7 @@ class TaskIndex:
 
     @classmethod
     def read(cls, tree: Tree, slug: str) -> TaskIndex:
-        """The index of every task file in the tree; files that cannot be read are left out."""
+        """The index of every task file in the tree; what is no plain file is known by its name."""
         index = cls()
         folder = folder_of("board-index", slug)
         for name in tree.list(folder):
@@ -42,11 +43,14 @@ class TaskIndex:
         return index
 
     def look(self, tree: Tree, path: str) -> None:
-        """Take in one file as it stands now; a vanished or unreadable one leaves the index."""
+        """Take in one file as it stands now; a vanished one leaves the index.
+
+        What is no plain file stays in by its name alone: whoever means to edit it is then told what stands there.
+        """
         try:
-            data = tree.read(path)
+            data = tree.read(path) if is_task_name(path.rsplit("/", 1)[-1]) else None
         except Unreadable:
-            data = None
+            data = b""
         if data is None:
             self.drop(path)
         else:
@@ -59,6 +63,9 @@ class TaskIndex:
             return
         if before:
             self._forget(before)
+        else:
+            for name in _names(task.path):
+                self._paths_of_name.setdefault(name, set()).add(task.path)
         self._by_path[task.path] = task
         self._paths_of_id.setdefault(task.id, set()).add(task.path)
         for need in task.depends_on:
@@ -71,6 +78,8 @@ class TaskIndex:
         task = self._by_path.pop(path, None)
         if task:
             self._forget(task)
+            for name in _names(path):
+                self._paths_of_name[name].discard(path)
             self._ripe.discard(path)
             self._ripen(set(self._waiting_on.get(task.id, ())))
 
@@ -112,9 +121,7 @@ class TaskIndex:
 
     def find(self, task_id: str) -> tuple[Task, ...]:
         """The tasks that answer to an id: by frontmatter id, else by file name. More than one is ambiguous. Source: W-21."""
-        paths = self._paths_of_id.get(task_id)
-        if not paths:
-            paths = {path for path in self._by_path if _named_after(path, task_id)}
+        paths = self._paths_of_id.get(task_id) or self._paths_of_name.get(task_id) or ()
         return tuple(self._by_path[path] for path in sorted(paths))
 
     def get(self, path: str) -> Task | None:
@@ -133,6 +140,8 @@ class TaskIndex:
         return len(self._by_path)
 
 
-def _named_after(path: str, task_id: str) -> bool:
+def _names(path: str) -> Iterator[str]:
+    """The ids a file name answers to: its stem, and each beginning of it that `-` or `.` follows."""
     stem = path.rsplit("/", 1)[-1].removesuffix(".md")
-    return bool(task_id) and (stem == task_id or stem.startswith((f"{task_id}-", f"{task_id}.")))
+    yield from (stem[:at] for at, char in enumerate(stem) if at and char in "-.")
+    yield stem

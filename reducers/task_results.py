@@ -15,16 +15,17 @@ from parsers.tasks import (
     Task,
     apply_edits,
     block_edit,
-    box_edit,
+    box_edits,
     match_boxes,
     parse_boxes,
     parse_task,
 )
+from parsers.times import render_date
 from reducers.changes import EditTask
 from reducers.run import Run
 
 _STATUS = {"done": "done", "partial": "in-progress", "failed": "in-progress"}
-_FORGED_HEADING = re.compile(r"(?<=[\n\r]) {0,3}(?=#)")
+_FORGED_HEADING = re.compile(r"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]) {0,3}(?=#)")
 
 
 class TaskOutcome(NamedTuple):
@@ -109,12 +110,12 @@ def _book(drafts: Drafts, task: Task, entry: TaskResult, fact: ResultFact, now: 
         for ac, place in zip(criteria, places, strict=True)
         if ac.result == "pass" and place is None
     )
-    edits: list[Edit] = [box_edit(boxes, place, True) for place in hits if not boxes[place].ticked]
+    edits: list[Edit] = [*box_edits(boxes, [place for place in hits if not boxes[place].ticked], True)]
     status = _STATUS.get(entry.status)
     if status:
         edits.append(SetKey("status", status))
     if status == "done":
-        edits.append(SetKey("completed_at", f"{now:%Y-%m-%d}"))
+        edits.append(SetKey("completed_at", render_date(now)))
     drafts.edit(task.path, *edits)
     drafts.edit(task.path, block_edit(drafts.text(task.path), log_block(entry, fact, now)))
     return len(hits)
@@ -129,12 +130,15 @@ def log_block(entry: TaskResult, fact: ResultFact, now: datetime) -> str:
         f"- status: {entry.status}",
         "\n".join(lines) + notes,
     ]
-    heading = f"## Execution Log — {now:%Y-%m-%d} ({fact.result.order_id})"
+    heading = f"## Execution Log — {render_date(now)} ({fact.result.order_id})"
     return f"\n\n{heading}\n{inert(chr(10).join(body))}\n"
 
 
 def inert(text: str) -> str:
-    """Text from a result in which no line but ours can start a heading: a leading `#` is indented. Source: ruling L7."""
+    """Text from a result in which no line but ours can start a heading: a leading `#` is indented. Source: ruling L7.
+
+    A line begins wherever any reader of the file may see one: LF, CR, and the rarer ends that other languages split on.
+    """
     return _FORGED_HEADING.sub("    ", text)
 
 
@@ -152,8 +156,8 @@ def _refute(run: Run, drafts: Drafts, item: RefutedAc, now: datetime, misses: li
         return 0
     boxes = parse_boxes(drafts.text(task.path))
     (place,) = match_boxes(boxes, [item.ac], prefer_ticked=True)
-    edits: list[Edit] = [] if place is None else [box_edit(boxes, place, False)]
+    edits: list[Edit] = [] if place is None else [*box_edits(boxes, [place], False)]
     if place is None:
         misses.append(f"{item.task_id}: no box for refuted {item.ac!r}")
-    drafts.edit(task.path, *edits, SetKey("eval_verdict", "fail"), SetKey("eval_at", f"{now:%Y-%m-%d}"))
+    drafts.edit(task.path, *edits, SetKey("eval_verdict", "fail"), SetKey("eval_at", render_date(now)))
     return 0 if place is None else 1

@@ -47,6 +47,14 @@ def _watch(services: Sequence[Service]) -> int:
         for service in services:
             service.stop(signal.Signals(number).name)
 
+    def tell(died: threading.ExceptHookArgs) -> None:
+        """A thread that ends by an exception (the watcher replaces its own) is told in the log, not on the terminal."""
+        name = died.thread.name if died.thread else "unknown"
+        services[0].log.write(
+            "daemon.error", level="warn", code="thread", error=f"thread {name} ended: {died.exc_value!r}"
+        )
+
+    threading.excepthook = tell
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, end)
     statuses: list[int] = []

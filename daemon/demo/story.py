@@ -6,7 +6,7 @@ import os
 import signal
 from typing import Any
 
-from daemon.commands.board import board_of, show_board
+from daemon.board_table import board_of, show_board
 from daemon.demo.stage import Failed, Stage
 from daemon.disk import DiskTree
 from parsers.addresses import mint_run_id

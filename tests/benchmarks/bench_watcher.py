@@ -101,14 +101,15 @@ def delays(marks: Marks, written: dict[str, int]) -> list[float]:
     return [max(0.0, (marks.at[path] - at) / 1e6) for path, at in written.items() if path in marks.at]
 
 
-def one_by_one(root: Path, name: str, count: int, act: Callable[[int], str]) -> None:
-    """Each change is made, and waited for, before the next."""
+def one_by_one(root: Path, name: str, count: int, prepare: Callable[[int], None], act: Callable[[int], str]) -> None:
+    """Each change is made, and waited for, before the next; timed from just before its last system call."""
     samples: list[float] = []
     with watched(root) as (_, marks):
         for n in range(count):
+            prepare(n)
             marks.clear()
-            path = act(n)
             at = wall_ns()
+            path = act(n)
             if marks.wait([path]):
                 samples.append(max(0.0, (marks.at[path] - at) / 1e6))
     report(name, samples, count)
@@ -117,18 +118,19 @@ def one_by_one(root: Path, name: str, count: int, act: Callable[[int], str]) -> 
 def bench_renames(root: Path, count: int) -> None:
     (root / "shapeup").mkdir()
 
-    def rename_in(n: int) -> str:
+    def make(n: int) -> None:
         (root / "new").write_bytes(b"{}\n")
+
+    def rename_in(n: int) -> str:
         (root / "new").rename(root / "shapeup/fact.json")
         return "shapeup/fact.json"
 
-    def out_then_in(n: int) -> str:
-        write(root, f"shapeup/out{n}.json")
-        (root / f"shapeup/out{n}.json").rename(root / "taken")
+    def rename_out_and_in(n: int) -> str:
+        (root / "shapeup/fact.json").rename(root / "taken")
         return rename_in(n)
 
-    one_by_one(root, "rename-in to mark", count, rename_in)
-    one_by_one(root, "rename-in after rename-out to mark", count // 10, out_then_in)
+    one_by_one(root, "rename-in to mark", count, make, rename_in)
+    one_by_one(root, "rename-in after rename-out to mark", count // 10, make, rename_out_and_in)
 
 
 def bench_races(root: Path, count: int) -> None:
@@ -197,8 +199,11 @@ def bench_roots(root: Path, count: int) -> None:
         (root / ".shapeup").rename(root / f"gone{n}")
         return write(root, f".shapeup/checkout/results/r{n}.json")
 
-    one_by_one(root, "root deleted and made again", count, remake)
-    one_by_one(root, "root renamed and made again", count, rename_away)
+    def calm(n: int) -> None:
+        return None
+
+    one_by_one(root, "root deleted and made again", count, calm, remake)
+    one_by_one(root, "root renamed and made again", count, calm, rename_away)
 
 
 def bench_rescans(root: Path, files: int) -> None:
@@ -260,7 +265,7 @@ def main() -> int:
         (bench_renames, 2000 // scale),
         (bench_races, 1000 // scale),
         (bench_checkout, 300 // scale),
-        (bench_roots, 50 // scale),
+        (bench_roots, 30 // scale),
         (bench_rescans, 2000),
         (bench_rescans, 10_000),
     ]

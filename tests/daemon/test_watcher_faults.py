@@ -44,6 +44,17 @@ def stop_emitter(watcher: Watcher, recorder: Recorder, root: Path) -> None:
         emitter.join()
 
 
+def crash_emitter(watcher: Watcher, recorder: Recorder, root: Path) -> None:
+    observer = parts(watcher)._observer
+    assert observer is not None
+    for emitter in list(observer.emitters):
+        emitter.build_and_queue_event = None  # type: ignore[attr-defined]
+    write(root, "shapeup/fatal.md")
+    for emitter in list(observer.emitters):
+        if emitter.watch.path.endswith("/shapeup"):
+            emitter.join()
+
+
 def stop_reader(watcher: Watcher, recorder: Recorder, root: Path) -> None:
     observer = parts(watcher)._observer
     assert observer is not None
@@ -66,7 +77,7 @@ def raise_in_handler(watcher: Watcher, recorder: Recorder, root: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-@pytest.mark.parametrize("fault", [stop_emitter, stop_reader, end_dispatcher, raise_in_handler])
+@pytest.mark.parametrize("fault", [stop_emitter, crash_emitter, stop_reader, end_dispatcher, raise_in_handler])
 def test_after_a_fault_in_the_watching_threads_the_next_tick_has_everything(
     repo: Path, fault: Callable[[Watcher, Recorder, Path], None]
 ) -> None:
@@ -128,7 +139,7 @@ def test_a_watcher_that_breaks_all_the_time_is_rearmed_ever_more_rarely_and_says
         now, rearms = 0.0, []
         while now < 60:
             before = watcher.counters["rearms"]
-            stop_emitter(watcher, recorder, repo)
+            stop_reader(watcher, recorder, repo)
             path = write(repo, f".shapeup/checkout/results/at{int(now * 10)}.json")
             watcher.tick(now)
             if watcher.counters["rearms"] > before:
@@ -145,6 +156,19 @@ def test_a_watcher_that_breaks_all_the_time_is_rearmed_ever_more_rarely_and_says
         assert watcher.degraded is not None  # not calm for 10 s yet
         watcher.tick(now + 16)
         assert watcher.degraded is None
+
+
+def test_a_tree_that_comes_and_goes_is_no_fault_and_is_followed_at_once(repo: Path) -> None:
+    with watching(repo) as (watcher, recorder):
+        for n in range(20):
+            shutil.rmtree(repo / "shapeup")
+            path = write(repo, f"shapeup/made{n}.md")
+            recorder.wait(lambda: not watcher.alive, "the swap to be noticed")
+            watcher.tick(n * 0.1)
+            assert path in recorder.marks
+            assert watcher.alive
+        assert watcher.degraded is None
+        assert watcher.due_s(1.9) == 1.0
 
 
 def test_backoff_spaces_attempts_from_a_tenth_of_a_second_to_five() -> None:

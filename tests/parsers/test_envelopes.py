@@ -238,12 +238,12 @@ def mutated(draw: st.DrawFn, value: Any) -> Any:
             place = inner
         change = draw(st.sampled_from(["replace", "remove", "add"]))
         if change == "add" or key is None:
-            new = draw(ANY_JSON)
+            new = copy.deepcopy(draw(ANY_JSON))  # sampled lists are shared: a later round may write into this one
             place.append(new) if isinstance(place, list) else place.__setitem__(draw(st.text(max_size=5)), new)
         elif change == "remove":
             del place[key]
         else:
-            place[key] = draw(ANY_JSON)
+            place[key] = copy.deepcopy(draw(ANY_JSON))
     return value
 
 

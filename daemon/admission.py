@@ -7,11 +7,12 @@ from typing import Any
 
 from daemon.log import Log
 from daemon.run_state import RunState
+from daemon.scan import is_fact_path
 from daemon.settling import Settling
 from daemon.views import remove_rejection, write_rejection
 from parsers.facts import OrderFact, ReadOrder, read_order, sha256_of
 from parsers.faults import Fault, render_fault
-from parsers.layout import folder_of
+from parsers.layout import classify, folder_of
 from parsers.tree import Unreadable
 from reducers.identity import APPLIED
 
@@ -29,8 +30,9 @@ class Admission:
         """Take in every order on disk that is not known yet."""
         folder = folder_of("order", self._state.slug)
         for name in self._state.disk.list(folder):
-            if name.endswith(".json") and name.removesuffix(".json") not in self._state.orders:
-                self.look(f"{folder}/{name}", now, monotonic)
+            path = f"{folder}/{name}"
+            if is_fact_path(path) and classify(path) and name.removesuffix(".json") not in self._state.orders:
+                self.look(path, now, monotonic)
 
     def look(self, path: str, now: datetime, monotonic: float) -> None:
         """Take in one order file as it stands now."""

@@ -16,7 +16,7 @@ from daemon.version import VERSION
 
 def report_bug(log: Log, bug: BaseException, doing: str) -> None:
     """Logs a bug that one part of the daemon survives. `doing` says at what, as in `settling run checkout`."""
-    log.write("daemon.error", level="error", detail=doing, error=_headline(bug), code="bug", report=_report(bug))
+    log.write("daemon.error", level="error", detail=doing, error=_headline(bug), code="E-BUG", report=_report(bug))
 
 
 def write_report(bug: BaseException, words: list[str], start: Path | None) -> str:
@@ -46,7 +46,7 @@ def _into_log(bug: BaseException, report: dict[str, object], start: Path | None)
     if place.git_dir is None and not place.local.is_dir():
         return None  # no repository of ours: leave no tree in a stranger's folder
     log = Log(place.local, now)
-    log.write("daemon.error", level="error", error=_headline(bug), code="bug", report=report)
+    log.write("daemon.error", level="error", error=_headline(bug), code="E-BUG", report=report)
     log.close()
     return None if log.lost else os.fspath(place.log)
 

@@ -32,39 +32,44 @@ def not_a_file(path: str, what: str) -> Unreadable:
 @contextmanager
 def open_folder(root: Path, folder: str, *, create: bool = False) -> Iterator[int]:
     """A descriptor of a folder below the root, reached without following any link. Raises FileNotFoundError, Unreadable."""
-    fd = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    first, _, rest = folder.partition("/")
+    fd = _open_or_make(None, os.path.join(root, _inside(first, folder)), folder, create) if folder else _open_root(root)
     try:
-        for part in folder.split("/") if folder else ():
-            fd = _step(fd, part, folder, create)
+        for part in rest.split("/") if rest else ():
+            below = _open_or_make(fd, _inside(part, folder), folder, create)
+            os.close(fd)
+            fd = below
         yield fd
     finally:
         os.close(fd)
 
 
-def _step(fd: int, part: str, folder: str, create: bool) -> int:
+def _open_root(root: Path) -> int:
+    return os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def _inside(part: str, folder: str) -> str:
     if part in ("", ".", ".."):
         raise not_a_file(folder, "no path inside the tree")
-    try:
-        below = _open_or_make(fd, part, create)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENOTDIR):
-            raise not_a_file(folder, "a link or a file where a folder should be") from error
-        raise
-    os.close(fd)
-    return below
+    return part
 
 
-def _open_or_make(fd: int, part: str, create: bool) -> int:
+def _open_or_make(fd: int | None, part: str, folder: str, create: bool) -> int:
+    """The folder `part` below `fd`; `fd` None: an absolute path, whose own last part is not followed either."""
     try:
         return os.open(part, _FOLDER, dir_fd=fd)
     except FileNotFoundError:
         if not create:
             raise
-        try:
-            os.mkdir(part, 0o777, dir_fd=fd)
-        except FileExistsError:
-            pass  # someone made it meanwhile; what it is, the open below tells
-        return os.open(part, _FOLDER, dir_fd=fd)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise not_a_file(folder, "a link or a file where a folder should be") from error
+        raise
+    try:
+        os.mkdir(part, 0o777, dir_fd=fd)
+    except FileExistsError:
+        pass  # someone made it meanwhile; what it is, the next look tells
+    return _open_or_make(fd, part, folder, create=False)
 
 
 class DiskTree:

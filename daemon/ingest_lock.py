@@ -17,6 +17,8 @@ from parsers.times import render_time
 
 STALE_MS = 30_000
 OWNER = "owner.json"
+OURS = "shapeupd-"
+THIS_PROCESS = OURS + os.urandom(8).hex()  # a pid comes again, in a container at every start
 
 
 class IngestLock:
@@ -32,7 +34,12 @@ class IngestLock:
         with open_folder(self._root, self._parent) as run:
             if not _make(run, self._name) and not (self._break_stale(run) and _make(run, self._name)):
                 return False
-            owner = {"pid": os.getpid(), "at": render_time(self._now()), "host": socket.gethostname()}
+            owner = {
+                "pid": os.getpid(),
+                "at": render_time(self._now()),
+                "host": socket.gethostname(),
+                "by": THIS_PROCESS,
+            }
             try:
                 self._write_owner(run, json.dumps(owner).encode())
             except OSError:
@@ -75,7 +82,11 @@ class IngestLock:
         return value if isinstance(value, dict) else {}
 
     def _break_stale(self, run: int) -> bool:
-        """Break a lock only when it is old AND its owner is dead, on this host, and still the one that was judged."""
+        """Break a lock only when it is old AND its owner is dead, on this host, and still the one that was judged.
+
+        One that shapeupd itself left on this host is dead at once: whoever comes here holds the repository, so no other
+        shapeupd lives that could be writing.
+        """
         try:
             status = os.stat(self._name, dir_fd=run, follow_symlinks=False)
         except FileNotFoundError:
@@ -83,7 +94,11 @@ class IngestLock:
         owner = self._owner_at(run)
         age_ms = self._now().timestamp() * 1000 - status.st_mtime * 1000
         host = owner.get("host")
-        if age_ms <= STALE_MS or _is_alive(owner.get("pid")) or host not in (None, socket.gethostname()):
+        by = str(owner.get("by"))
+        is_left_by_us = by.startswith(OURS) and by != THIS_PROCESS
+        if host not in (None, socket.gethostname()):
+            return False
+        if not is_left_by_us and (age_ms <= STALE_MS or _is_alive(owner.get("pid"))):
             return False
         if self._owner_at(run) != owner:
             return False

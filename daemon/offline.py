@@ -9,7 +9,7 @@ from pathlib import Path
 
 from daemon import clock
 from daemon.configuration import load_settings
-from daemon.exits import HELD, Exit
+from daemon.exits import HELD, USAGE, Exit
 from daemon.instance import Held, Instance, hold_instance
 from daemon.log import MEGABYTE, Console, Log
 from daemon.place import Place, find_place
@@ -25,7 +25,9 @@ def place_of(args: argparse.Namespace) -> Place:
 
 
 def hold(place: Place) -> Instance:
-    """The repository's lock. Raises Exit where a daemon has it."""
+    """The repository's lock. Raises Exit where a daemon has it, or a link stands in the place of the LOCAL tree."""
+    if place.local.is_symlink():
+        raise Exit(USAGE, f"{place.local} is a symbolic link, and links are never followed; put a folder in its place")
     try:
         return hold_instance(place)
     except Held as held:

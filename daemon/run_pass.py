@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from daemon.admission import Admission, was_answered
+from daemon.disk import not_a_file
 from daemon.ingest_lock import IngestLock
 from daemon.log import Log
 from daemon.run_state import READERS, RunState
@@ -65,6 +66,7 @@ class RunPass:
         self._lock = IngestLock(root, slug, now)
         self.state = RunState.load(root, slug, self._notice)
         self._board = BoardView()
+        self._tell_links(root)
         self._settling = Settling()
         self.admission = Admission(self.state, self._settling, log)
         self.results: dict[str, Settled] = {}
@@ -76,6 +78,13 @@ class RunPass:
             fields = fields | {"error": render_fault(error)}
         level = "error" if event == "daemon.error" else "info"
         self._log.write(event, level=level, slug=self.slug, subject=str(fields.pop("subject", self.slug)), **fields)
+
+    def _tell_links(self, root: Path) -> None:
+        """A folder that is a link is never followed; without a word its facts would just not count."""
+        for kind in ("order", "result", "board-index", "dispatch", "discovery-ledger", "verdict-ledger", "journal"):
+            folder = folder_of(kind, self.slug)
+            if (root / folder).is_symlink():
+                self.state.store.tell_barred(not_a_file(folder, "a symbolic link, and links are never followed"))
 
     def paths_on_disk(self) -> list[str]:
         """Every order and result of the run, and those a rejection speaks of."""

@@ -37,6 +37,7 @@ class RunState:
         self.claimed: dict[str, str] = {}
         self.records: dict[str, tuple[IngestRow, ...]] = {}
         self.records_since: str | None = None
+        self.had_records = False  # before this daemon began: what is older may be another reducer's work
         self.legs: dict[str, tuple[LegRow, ...]] = {}
         self.rejections: set[str] = set()
         self.own: dict[str, Fingerprint] = {}  # files as our last write left them
@@ -57,6 +58,7 @@ class RunState:
         state.read_dispatches()
         state.read_legs()
         state.read_records()
+        state.had_records = bool(state.records)
         folder = folder_of("rejection", slug)
         state.rejections = {f"{folder}/{name}" for name in state.disk.list(folder)}
         return state
@@ -133,7 +135,7 @@ class RunState:
             orders=self.orders,
             claimed=self.claimed,
             records=self.records,
-            has_records=bool(self.records),
+            has_records=self.had_records,
             legs=self.legs,
             attestation=attestation,
             records_since=parse_time(self.records_since),

@@ -21,8 +21,8 @@ from daemon.place import Place, server_socket
 from daemon.reconciler import LOCK_POLL_S, Reconciler
 from daemon.requests import Request, answer_ingest, answer_rebuild, answer_status
 from daemon.sockets import Message, Server
-from daemon.store import remove_file, replace_file
 from daemon.watcher import Watcher
+from daemon.writes import remove_file, replace_file
 from parsers.layout import path_of
 from parsers.settings import Settings
 from parsers.tree import Unreadable
@@ -173,7 +173,8 @@ class Service:
                 request.answer(answer_status(self))
             elif request.verb in ("sync", "ingest", "rebuild"):
                 self.watcher.rescan(is_timed=False)
-                request.since = clock.monotonic()  # what landed before is marked by now
+                self.reconciler.settle()
+                request.since = clock.monotonic()  # what landed before is settled by now, or known to wait
                 self._open.append(request)
             else:
                 request.answer({"error": f"this daemon knows no verb {request.verb!r}"})

@@ -6,18 +6,25 @@ ledgers) can be interrupted anywhere: the next start rolls it forward to the sam
 
 from __future__ import annotations
 
-import errno
 import json
-import os
-import stat
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from daemon.disk import DiskTree, not_a_file, open_folder
-from daemon.journal import Journal, fsync
+from daemon.disk import DiskTree
+from daemon.journal import Journal
+from daemon.writes import (
+    LedgerEnd,
+    append_at,
+    cut_and_append,
+    ledger_end,
+    remove_file,
+    replace_file,
+    short_name,
+    sync_file,
+)
 from parsers.faults import Fault
 from parsers.layout import path_of
 from parsers.markdown import decode, encode
@@ -38,10 +45,6 @@ from reducers.entries import (
 
 Work = TypeVar("Work")
 
-TEMP_SUFFIX = ".shapeupd-tmp"
-MAX_NAME_BYTES = 200  # a file system takes 255
-_WRITE = os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 Notice = Callable[[str, dict[str, Any]], None]
 
 
@@ -61,6 +64,7 @@ class Store:
         self._notice = notice
         self.tree = DiskTree(root)
         self.journal = Journal(root, slug)
+        self._ends: dict[str, LedgerEnd] = {}
         self._last: dict[str, str] = {}  # path → hash of the newest journaled state of a task file
         self._unsynced: set[str] = set()
         self._checkpoint = 0
@@ -119,18 +123,19 @@ class Store:
         missing = complete_appends(self.tree.read(path) or b"", steps)
         if missing is None:
             return False
-        self._add(path, missing[1], cut_at=missing[0])
+        cut_and_append(self._root, path, missing[1], missing[0])
         return True
 
     def check(self, changes: Iterable[Change]) -> None:
-        """Raises Unreadable where a ledger that would be appended to is no plain file."""
+        """Raises Unreadable where a ledger that would be appended to is no plain file; keeps its end for `commit`."""
         for change in changes:
-            if isinstance(change, Append):
-                self._ledger_end(change.path)
+            if isinstance(change, Append) and change.path not in self._ends:
+                self._ends[change.path] = ledger_end(self._root, change.path)
 
     def commit(self, transactions: Sequence[Transaction], now: datetime) -> None:
         """Commit the transactions and carry them out. Raises Unreadable or OSError with nothing committed, or FsyncFailed."""
         entries = self._entries(transactions, now)
+        self._ends.clear()
         self.journal.append(entries)
         edits: dict[str, list[EditTask]] = {}
         appends: dict[str, list[AppendEntry]] = {}
@@ -166,33 +171,12 @@ class Store:
     def _append_step(self, change: Append, sizes: dict[str, int]) -> AppendEntry:
         text = change.text
         if change.path not in sizes:
-            size, is_whole = self._ledger_end(change.path)
+            size, is_whole = self._ends.get(change.path) or ledger_end(self._root, change.path)
             sizes[change.path] = size
             text = (change.header if size == 0 else "" if is_whole else "\n") + text
         offset = sizes[change.path]
         sizes[change.path] += len(encode(text))
         return AppendEntry(change.path, offset, text)
-
-    def _ledger_end(self, path: str) -> tuple[int, bool]:
-        """The ledger's size, and whether its last line is whole (markdown ledgers need not be). Raises Unreadable."""
-        folder, _, name = path.rpartition("/")
-        try:
-            with open_folder(self._root, folder) as fd:
-                file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
-        except FileNotFoundError:
-            return 0, True
-        except OSError as error:
-            if error.errno in (errno.ELOOP, errno.ENXIO):
-                raise not_a_file(path, "a symbolic link") from error
-            raise
-        try:
-            status = os.fstat(file)
-            if not stat.S_ISREG(status.st_mode):
-                raise not_a_file(path, "a folder, a pipe or a device")
-            size = status.st_size
-            return size, not path.endswith(".jsonl") or size == 0 or os.pread(file, 1, size - 1) == b"\n"
-        finally:
-            os.close(file)
 
     def _carry_edits(self, path: str, made: Sequence[EditTask]) -> bool:
         """Write the last content, unless someone wrote the file since it was read: then the edits go on top of that."""
@@ -206,11 +190,8 @@ class Store:
         return True
 
     def _complete_or_add(self, path: str, steps: Sequence[AppendEntry]) -> bool:
-        size = self._ledger_end(path)[0]
-        if size == steps[0].offset:
-            self._add(path, b"".join(encode(step.text) for step in steps), cut_at=size)
-            return True
-        return self._complete(path, steps)
+        added = b"".join(encode(step.text) for step in steps)
+        return append_at(self._root, path, added, steps[0].offset) or self._complete(path, steps)
 
     def _guarded(self, act: Callable[[str, Sequence[Work]], bool], path: str, steps: Sequence[Work]) -> bool:
         """Carry out one file's part of a committed transaction; what cannot be done is kept aside and said loudly."""
@@ -221,7 +202,7 @@ class Store:
             return False
 
     def _conflict(self, path: str, content: bytes) -> None:
-        kept = path_of("conflict", self._slug, _short(path.replace("/", "__")))
+        kept = path_of("conflict", self._slug, short_name(path.replace("/", "__")))
         try:
             replace_file(self._root, kept, content + b"\n")
         except Unreadable as stop:
@@ -235,9 +216,12 @@ class Store:
         )
         self._notice("daemon.error", {"subject": path, "code": fault.code, "error": fault})
 
-    def write_view(self, path: str, content: bytes) -> None:
-        """Replace a view as a whole. Raises Unreadable where a link stands in its place."""
-        replace_file(self._root, path, content)
+    def write_view(self, path: str, content: bytes, *, is_synced: bool = False) -> None:
+        """Replace a view as a whole; `is_synced` where it also holds text that the journal does not know.
+
+        Raises Unreadable where a link stands in its place.
+        """
+        replace_file(self._root, path, content, is_synced=is_synced)
         self._unsynced.add(path)
 
     def tell_barred(self, stop: Unreadable) -> None:
@@ -248,131 +232,19 @@ class Store:
         """Remove a view; fine when it is gone already."""
         remove_file(self._root, path)
 
-    def _add(self, path: str, data: bytes, *, cut_at: int) -> None:
-        folder, _, name = path.rpartition("/")
-        with open_folder(self._root, folder, create=True) as fd:
-            file = os.open(name, _WRITE | os.O_NONBLOCK | os.O_CREAT | os.O_APPEND, 0o644, dir_fd=fd)
-            try:
-                status = os.fstat(file)
-                if not stat.S_ISREG(status.st_mode):
-                    raise not_a_file(path, "a folder, a pipe or a device")
-                if status.st_size > cut_at:
-                    os.ftruncate(file, cut_at)
-                _append(file, data, cut_at)
-            finally:
-                os.close(file)
-
     def checkpoint(self) -> None:
         """Put every file written since the last checkpoint on disk, then note how far the journal need not be replayed."""
         last = self.journal.next_seq - 1
         if last <= self._checkpoint:
             return
         for path in sorted(self._unsynced):
-            self._sync(path)
+            sync_file(self._root, path)
         self._unsynced.clear()
         replace_file(self._root, self.journal.checkpoint_path, json.dumps({"seq": last}).encode(), is_synced=True)
-        self._sync(self.journal.checkpoint_path)
+        sync_file(self._root, self.journal.checkpoint_path)
         self._checkpoint = last
         self.journal.rotate()
-
-    def _sync(self, path: str) -> None:
-        folder, _, name = path.rpartition("/")
-        try:
-            with open_folder(self._root, folder) as fd:
-                file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=fd)
-                try:
-                    if stat.S_ISREG(os.fstat(file).st_mode):
-                        fsync(file, path)
-                finally:
-                    os.close(file)
-                fsync(fd, folder)
-        except (FileNotFoundError, Unreadable):
-            pass  # gone or replaced since: there is nothing of ours to keep
-        except OSError as error:
-            if error.errno not in (errno.ELOOP, errno.ENXIO):
-                raise
 
     def close(self) -> None:
         """Let go of the journal."""
         self.journal.close()
-
-
-def replace_file(root: Path, path: str, content: bytes, *, is_synced: bool = False) -> None:
-    """Write beside the file, then rename over it, in a folder reached without following links.
-
-    `is_synced`: the content is on disk before it takes the name. Raises Unreadable, OSError, FsyncFailed.
-    """
-    folder, _, name = path.rpartition("/")
-    with open_folder(root, folder, create=True) as fd:
-        mode = _mode_of(fd, name, path)
-        temp = f".{_short(name)}{TEMP_SUFFIX}"
-        file = _open_new(fd, temp, path)
-        try:
-            if mode is not None:
-                os.fchmod(file, mode)
-            _write(file, content)
-            if is_synced:
-                fsync(file, path)
-        except OSError:
-            os.unlink(temp, dir_fd=fd)
-            raise
-        finally:
-            os.close(file)
-        os.rename(temp, name, src_dir_fd=fd, dst_dir_fd=fd)
-
-
-def _short(name: str) -> str:
-    """The name, or its start and hash where it would be too long with something added to it."""
-    data = os.fsencode(name)
-    return name if len(data) <= MAX_NAME_BYTES else f"{name[:40]}-{hash_of(data)[:16]}"
-
-
-def remove_file(root: Path, path: str) -> None:
-    """Remove a file that need not be there."""
-    folder, _, name = path.rpartition("/")
-    try:
-        with open_folder(root, folder) as fd:
-            os.unlink(name, dir_fd=fd)
-    except FileNotFoundError:
-        pass
-
-
-def _mode_of(fd: int, name: str, path: str) -> int | None:
-    """The permissions that a file in this place has; None where there is none yet. Raises Unreadable."""
-    try:
-        status = os.stat(name, dir_fd=fd, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    if stat.S_ISLNK(status.st_mode):
-        raise not_a_file(path, "a symbolic link")
-    if not stat.S_ISREG(status.st_mode):
-        raise not_a_file(path, "a folder, a pipe or a device")
-    return stat.S_IMODE(status.st_mode)
-
-
-def _open_new(fd: int, temp: str, path: str) -> int:
-    """A new file under the temporary name. What lies there was left by a crash, or planted: either way not followed."""
-    flags = _WRITE | os.O_CREAT | os.O_EXCL
-    try:
-        return os.open(temp, flags, 0o644, dir_fd=fd)
-    except FileExistsError:
-        try:
-            os.unlink(temp, dir_fd=fd)
-        except IsADirectoryError:
-            raise not_a_file(path.rpartition("/")[0] + f"/{temp}", "a folder") from None
-        return os.open(temp, flags, 0o644, dir_fd=fd)
-
-
-def _append(file: int, data: bytes, size: int) -> None:
-    """All of it or, on a full disk, none of it: whoever reads the ledger meanwhile sees whole rows."""
-    try:
-        _write(file, data)
-    except OSError:
-        os.ftruncate(file, size)
-        raise
-
-
-def _write(file: int, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[os.write(file, view) :]

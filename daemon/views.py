@@ -40,7 +40,7 @@ class BoardView:
         index = derive_index(self._index, state.slug, state.tasks, changed)
         if index is self._index:
             return False
-        state.store.write_view(path, render_index(index))
+        state.store.write_view(path, render_index(index), is_synced=True)
         state.remember_own(path)
         self._index, self._stamp = index, state.disk.stamp(path)
         return True

@@ -64,5 +64,10 @@ CODES: dict[str, str] = {
     "E-NOSPACE": "the disk is full",
     "E-LOCKED": "another reducer held the run's lock for 30 s",
     "E-CONFLICT": "a journaled edit can no longer be carried out on the file as it stands",
+    "E-IO": "the disk refused a read or a write; it is tried again",
+    "E-FSYNC": "the disk did not confirm a write; the daemon stops rather than pretend",
+    "E-SOCKET": "the daemon could not open its socket; it watches without one",
+    "E-THREAD": "a thread ended by an exception; what it watched is watched anew",
+    "E-BUG": "a bug in shapeupd; the log row holds the report",
     "E-SETTINGS": "a settings file names an unknown key or a value outside its range",
 }

@@ -118,8 +118,8 @@ def _is_adopted(run: Run, fact: ResultFact, order: OrderFact | None) -> bool:
         ingested = parse_time(leg.ingested_at)
         if leg.run_id == run_id_for(run, order) and ingested and (compiled is None or ingested >= compiled):
             return True
-    other_run = any(leg.run_id != run_id_for(run, order) for leg in legs)
-    if other_run or not _predates_records(run, compiled):
+    named = {leg.run_id for leg in legs} | {row.run_id for row in run.records.get(order_id, ())}
+    if named - {run_id_for(run, order)} or not _predates_records(run, compiled):
         return False
     return order_id in _told_by_headings(run, fact) or _told_by_verdicts(run, fact)
 
@@ -127,7 +127,8 @@ def _is_adopted(run: Run, fact: ResultFact, order: OrderFact | None) -> bool:
 def _predates_records(run: Run, compiled: datetime | None) -> bool:
     """Whether another reducer may have answered an order compiled then, before shapeupd kept a record. Source: W-17, D3.
 
-    Told by time, not by whether the record is empty: the first results of an adopted tree start the record for the rest.
+    The first results of an adopted tree start the record for the rest, and a crash may end it there: so it is the time of
+    the first row that tells, not whether there are rows.
     """
     if not run.has_records:
         return True

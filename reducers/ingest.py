@@ -17,7 +17,7 @@ from reducers.changes import Change
 from reducers.identity import attestation, earlier_outcome, evaluated_fault, identity_faults, run_id_for
 from reducers.records import ingest_row, leg_row, reduce_discoveries, reduce_verdict
 from reducers.run import Judgement, Outcome, Run, Summary
-from reducers.task_results import reduce_tasks
+from reducers.task_results import AMBIGUOUS, reduce_tasks
 
 MAX_ENTRIES = 16  # per task and result: real ones have one
 MAX_REFUTED = 256
@@ -72,7 +72,7 @@ def _reduce(run: Run, fact: ResultFact, order: OrderFact | None, outcome: Outcom
     tasks = reduce_tasks(run, fact, now)
     discoveries = reduce_discoveries(run, fact, now)
     verdict, verdict_lines = reduce_verdict(run, fact, now)
-    if (fact.result.task_results and not tasks.updated) and not discoveries and not verdict and not tasks.unticked:
+    if fact.result.task_results and not tasks.is_known and not discoveries and not verdict:
         return _refused(run, fact, (_no_task(run, fact, tasks.misses),), now)
     summary = Summary(
         tasks.updated,
@@ -146,9 +146,9 @@ def _no_order(run: Run, fact: ResultFact) -> Fault:
 
 def _no_task(run: Run, fact: ResultFact, misses: tuple[str, ...]) -> Fault:
     return Fault(
-        "E-NO-TASK",
+        "E-TASK-AMBIGUOUS" if any(AMBIGUOUS in miss for miss in misses) else "E-NO-TASK",
         f"{fact.path}:$.task_results",
-        "none of its tasks is on the board: " + "; ".join(misses),
+        "none of its tasks can be told on the board: " + "; ".join(misses),
         "a result moves the board through its task ids alone",
         f"correct the task ids, or add the task files under {path_of('board-index', run.slug).rsplit('/', 1)[0]}/",
     )

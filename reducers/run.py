@@ -30,7 +30,7 @@ class Run(NamedTuple):
     orders: Mapping[str, OrderFact]  # admitted orders by stem
     claimed: Mapping[str, str]  # order_id by stem of orders that were refused but can be read
     records: Mapping[str, tuple[IngestRow, ...]]  # receipts/ingest.jsonl by order_id
-    has_records: bool
+    has_records: bool  # receipts/ingest.jsonl had rows when the run was first looked at
     legs: Mapping[str, tuple[LegRow, ...]]  # legs.jsonl by order_id
     attestation: Attestation
     records_since: datetime | None = None  # when the first row of receipts/ingest.jsonl was written

@@ -24,13 +24,15 @@ from parsers.times import render_date
 from reducers.changes import EditTask
 from reducers.run import Run
 
+AMBIGUOUS = "two task files answer to this id"
 _STATUS = {"done": "done", "partial": "in-progress", "failed": "in-progress"}
 _FORGED_HEADING = re.compile(r"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]) {0,3}(?=#)")
 
 
 class TaskOutcome(NamedTuple):
-    """What the task part of a result did to the board."""
+    """What the task part of a result did to the board. `is_known`: at least one task that it speaks of exists."""
 
+    is_known: bool
     edits: tuple[EditTask, ...]
     updated: tuple[str, ...]
     ticked: int
@@ -88,14 +90,15 @@ def reduce_tasks(run: Run, fact: ResultFact, now: datetime) -> TaskOutcome:
     refuted = fact.result.verdict.refuted if fact.result.verdict else None
     unblocked = _unblock(run, drafts)
     unticked = sum(_refute(run, drafts, item, now, misses) for item in refuted or ())
-    return TaskOutcome(drafts.changes(), tuple(updated), ticked, unblocked, unticked, tuple(misses))
+    is_known = bool(updated) or any(len(run.tasks.find(item.task_id)) == 1 for item in refuted or ())
+    return TaskOutcome(is_known, drafts.changes(), tuple(updated), ticked, unblocked, unticked, tuple(misses))
 
 
 def _only(run: Run, task_id: str, misses: list[str]) -> Task | None:
     found = run.tasks.find(task_id)
     if len(found) == 1:
         return found[0]
-    misses.append(f"{task_id}: {'two task files answer to this id' if found else 'no such task'}")
+    misses.append(f"{task_id}: {AMBIGUOUS if found else 'no such task'}")
     return None
 
 

@@ -51,7 +51,7 @@ def _watch(services: Sequence[Service]) -> int:
         """A thread that ends by an exception (the watcher replaces its own) is told in the log, not on the terminal."""
         name = died.thread.name if died.thread else "unknown"
         services[0].log.write(
-            "daemon.error", level="warn", code="thread", error=f"thread {name} ended: {died.exc_value!r}"
+            "daemon.error", level="warn", code="E-THREAD", error=f"thread {name} ended: {died.exc_value!r}"
         )
 
     threading.excepthook = tell

@@ -166,7 +166,9 @@ def bench_burst(count: int, node: Sequence[float]) -> None:
             took_s = time.perf_counter() - started
             rss_mb = bench.status_kb("VmHWM") / 1024
     peer_ms = 2.11 * min(node)
-    print(f"burst of {count}: {took_s * 1000 / count:.3f} ms a result, {count / took_s:.0f}/s, peak RSS {rss_mb:.0f} MB, tally {tally}")
+    print(
+        f"burst of {count}: {took_s * 1000 / count:.3f} ms a result, {count / took_s:.0f}/s, peak RSS {rss_mb:.0f} MB, tally {tally}"
+    )
     print(f"{'  against the serial peer (target >= 30x)':<44} {peer_ms / (took_s * 1000 / count):.1f}x")
 
 
@@ -208,7 +210,9 @@ def main() -> None:
         print(f"measured in a clean environment instead of one with {', '.join(sorted(unclean))}")
         os.execve(sys.executable, [sys.executable, *sys.argv], CLEAN)
     node_version = subprocess.run(["node", "--version"], capture_output=True, text=True, check=True).stdout.strip()
-    print(f"Python {platform.python_version()}, node {node_version}, Linux {platform.release()}, {os.cpu_count()} cores")
+    print(
+        f"Python {platform.python_version()}, node {node_version}, Linux {platform.release()}, {os.cpu_count()} cores"
+    )
     _, node = bench_one_result(20 if quick else 100)
     bench_burst(200 if quick else 1000, node)
     bench_board_sizes((10, 1000) if quick else (10, 1000, 10_000), 20 if quick else 60)

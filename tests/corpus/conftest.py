@@ -43,4 +43,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_line(line + (f" (by rule: {told})" if told else ""))
     for way, found in sorted(SAME.items()):
         cases = {case for case, _ in found}
-        terminalreporter.write_line(f"{way}: {len(cases)} cases, {len(found)} steps, the same as in-process")
+        terminalreporter.write_line(
+            f"{way}: {len(cases)} cases and settings, {len(found)} steps, the same as in-process"
+        )

@@ -90,7 +90,8 @@ class Explainer:
     def rules_for(self, at: int, path: str) -> frozenset[str]:
         """The fixes that change this file on the way from the reference to us, after the step at this position."""
         seen = [states[at].get(path) for states in self._logical]
-        return frozenset(rule for rule, (one, two) in zip(FIXES, pairwise(seen), strict=True) if one != two)
+        named = frozenset(rule for rule, (one, two) in zip(FIXES, pairwise(seen), strict=True) if one != two)
+        return named or frozenset({"W-20"} if is_index(path) else ())  # an index is judged by claims, not by its bytes
 
     def judge_outcome(self, at: int, ours: Outcome) -> Verdict:
         """Whether we took or refused the step as recorded, or for a rule of our own."""
@@ -135,9 +136,7 @@ class Explainer:
         if not is_same and not is_modelled:
             yield f"{self._where(at, path)}: the record is not what the protocol's own rules give"
         if is_index(path):
-            tasks = {name: ours[name] for name in ours if name.rpartition("/")[0] == path.rpartition("/")[0]}
-            must_exist = path in fixed
-            for text in index_complaints(self.case.before.get(path), ours.get(path), tasks, must_exist=must_exist):
+            for text in index_complaints(path, self.case.before, ours, must_exist=path in fixed):
                 yield f"{self._where(at, path)}: {text}"
         elif mine.get(path) != fixed.get(path) and (not is_same or is_modelled):
             yield f"{self._where(at, path)}: ours is not what the fixes give\n{_differ(fixed.get(path), mine.get(path))}"

@@ -29,7 +29,7 @@ class InProcess:
     def __init__(self, root: Path, attestation: Attestation) -> None:
         self.root = root
         self._monotonic = 0.0
-        (root / ".shapeup").mkdir(exist_ok=True)
+        (root / ".shapeup").mkdir(parents=True, exist_ok=True)
         settings = Settings(ingest_attestation=attestation)
         log = Log(root / ".shapeup", lambda: NOW)
         self.reconciler = Reconciler(root, settings, log, now=lambda: NOW, monotonic=lambda: self._monotonic)

@@ -133,7 +133,7 @@ class Oracle:
         elif "W-06" in fixes and (codes := _wrong_worker(result, order)):
             return Answer("W-06", codes)
         if "C5" in fixes and self._changes_nothing(result, folder):
-            return Answer("C5", frozenset({"E-NO-TASK"}))
+            return Answer("C5", frozenset({"E-NO-TASK", "E-TASK-AMBIGUOUS"}))  # none, or two that answer to one id
         return None
 
     def _order(self, folder: str, stem: str) -> dict[str, Any] | None:

@@ -6,10 +6,10 @@ and our own files. `fixes` are the names of the rules in force; none of them is 
 
 from __future__ import annotations
 
-import itertools
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
 Fixes = frozenset[str]
@@ -228,7 +228,7 @@ def _dialect(block: str) -> dict[str, str | tuple[str, ...]]:
 
 
 def inert(text: str, fixes: Fixes) -> str:
-    return re.sub(r"(?<=[\n\r]) {0,3}#", "    #", text) if "L7" in fixes else text
+    return re.sub(r"(?<=[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]) {0,3}#", "    #", text) if "L7" in fixes else text
 
 
 def add_block(text: str, block: str, fixes: Fixes) -> str:
@@ -277,11 +277,11 @@ def table_rows(index: str) -> Iterator[tuple[int, StatusCell]]:
         if not line.lstrip().startswith("|"):
             header = None
             continue
-        cells = [(left + 1, right) for left, right in itertools.pairwise(edges)]
+        cells = [(left + 1, right) for left, right in pairwise(edges)]
         texts = [line[left:right] for left, right in cells]
         if header is None:
             header = [text.strip().lower() for text in texts]
-        elif "id" in header and "status" in header and not all(re.fullmatch(r"\s*:?-+:?\s*", text) for text in texts):
-            if len(texts) > max(header.index("id"), header.index("status")):
-                key = re.sub(r"\[\[([^\]|\\]*)(\\?\|[^\]]*)?\]\]", r"\1", texts[header.index("id")])
-                yield at, StatusCell(key.strip().strip("`*").strip(), *cells[header.index("status")])
+        elif {"id", "status"} <= set(header) and len(texts) > max(header.index("id"), header.index("status")):
+            key = re.sub(r"\[\[([^\]|\\]*)(\\?\|[^\]]*)?\]\]", r"\1", texts[header.index("id")])
+            row = StatusCell(key.strip().strip("`*").strip(), *cells[header.index("status")])
+            yield from () if all(re.fullmatch(r"\s*:?-+:?\s*", text) for text in texts) else [(at, row)]

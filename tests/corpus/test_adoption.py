@@ -15,11 +15,22 @@ from typing import NamedTuple
 import pytest
 
 from tests.corpus.footprint import changed_paths, footprint, whole_tree
+from tests.corpus.in_process import InProcess
 from tests.corpus.index_claims import index_complaints
 from tests.corpus.logical_state import is_index, is_legs, logical_state
 from tests.corpus.oracle import ALL, Drop, Oracle, World
 from tests.corpus.real_daemon import RealDaemon, run_once, settings_text
-from tests.corpus.replay_cases import CORPUS, corpus_params, files_below, is_result, load_case, write_files
+from tests.corpus.replay_cases import (
+    CORPUS,
+    OWN,
+    case_folders,
+    corpus_params,
+    files_below,
+    is_result,
+    load_case,
+    recorded_states,
+    write_files,
+)
 
 RUNS = sorted(path for path in (CORPUS / "runs").glob("*") if path.is_dir())
 TREES = pytest.mark.parametrize("folder", corpus_params(RUNS, f"no runs below {CORPUS} (set SHAPEUP_CORPUS)"))
@@ -65,9 +76,8 @@ def left_trace(tree: dict[str, bytes], order_id: str, result: dict[str, object])
     return bool(criteria) and all(json.dumps(row["criterion"], ensure_ascii=False) in ledger for row in criteria)
 
 
-def refused_when_recorded(name: str) -> set[str]:
-    """Results that the reference refuses, where the run has a replay."""
-    folder = CORPUS / "replay" / name
+def refused_when_recorded(folder: Path) -> set[str]:
+    """Results that the reference refuses, where there is a replay."""
     return {step.path for step in load_case(folder).steps if not step.accepted} if folder.is_dir() else set()
 
 
@@ -77,9 +87,9 @@ def begun(folder: Path, root: Path) -> dict[str, bytes]:
     return tree
 
 
-def assert_adopted(name: str, tree: dict[str, bytes], root: Path) -> None:
+def assert_adopted(refused: set[str], tree: dict[str, bytes], root: Path) -> None:
     """Everything with a trace is adopted; the rest of the tree is what the untold results make of it, and no more."""
-    refused, found = refused_when_recorded(name), list(results_of(tree))
+    found = list(results_of(tree))
     left = footprint(root)
     outcomes: dict[str, list[str]] = {}
     for order_id, outcome, _ in left.record:
@@ -96,11 +106,7 @@ def assert_adopted(name: str, tree: dict[str, bytes], root: Path) -> None:
     wanted = logical_state(oracle.files)
     for path in wanted.keys() | left.state.keys():
         if is_index(path):
-            folder = PurePosixPath(path).parent
-            tasks = {
-                other: (root / other).read_bytes() for other in left.state if PurePosixPath(other).parent == folder
-            }
-            assert not list(index_complaints(tree.get(path), (root / path).read_bytes(), tasks, must_exist=True))
+            assert not list(index_complaints(path, tree, whole_tree(root), must_exist=True))
         elif is_legs(path):
             added = (root / path).read_bytes().removeprefix(tree.get(path, b""))
             ids = {json.loads(row)["order_id"] for row in added.splitlines()}
@@ -113,7 +119,7 @@ def assert_adopted(name: str, tree: dict[str, bytes], root: Path) -> None:
 def test_run_once_adopts_what_was_ingested_and_a_second_one_changes_nothing(folder: Path, quick_root: Path) -> None:
     tree = begun(folder, quick_root)
     run_once(quick_root)
-    assert_adopted(folder.name, tree, quick_root)
+    assert_adopted(refused_when_recorded(CORPUS / "replay" / folder.name), tree, quick_root)
     after = whole_tree(quick_root)
     run_once(quick_root)
     assert changed_paths(after, whole_tree(quick_root)) == []
@@ -124,7 +130,7 @@ def test_the_daemon_adopts_and_a_restart_changes_nothing(folder: Path, quick_roo
     tree = begun(folder, quick_root)
     with RealDaemon(quick_root) as daemon:
         daemon.sync(quick_root)
-        assert_adopted(folder.name, tree, quick_root)
+        assert_adopted(refused_when_recorded(CORPUS / "replay" / folder.name), tree, quick_root)
         after = whole_tree(quick_root)
         assert daemon.stop() == 0
         daemon.start()
@@ -143,7 +149,7 @@ def test_an_adoption_that_was_cut_short_is_finished_without_doubling(folder: Pat
         record.write_bytes(record.read_bytes().split(b"\n")[0] + b"\n")
         for journal in record.parent.parent.glob("journal/*"):
             journal.unlink()
-    refused = refused_when_recorded(folder.name)
+    refused = refused_when_recorded(CORPUS / "replay" / folder.name)
     told = {result.order_id for result in results_of(tree) if result.is_told and result.path not in refused}
     before = whole_tree(quick_root)
     run_once(quick_root)
@@ -152,3 +158,18 @@ def test_an_adoption_that_was_cut_short_is_finished_without_doubling(folder: Pat
     for path in changed_paths(before, whole_tree(quick_root)):
         assert re.search(r"receipts/ingest\.jsonl|/journal/|/rejections/", path), path
     assert left.state == whole.state
+
+
+@pytest.mark.parametrize("folder", case_folders(OWN), ids=lambda folder: folder.name)
+@pytest.mark.parametrize("has_legs", [True, False], ids=["with-legs", "by-headings"])
+def test_our_own_replays_are_adopted_where_they_ended(folder: Path, has_legs: bool, quick_root: Path) -> None:
+    """The tree a replay ends in, as another reducer would have left it; without legs, only headings and verdicts tell."""
+    case = load_case(folder)
+    ended = recorded_states(case)[-1]
+    tree = {path: data for path, data in ended.items() if has_legs or not is_legs(path)} | case.results
+    write_files(quick_root, tree | {".shapeupd.toml": settings_text("off").encode()})
+    InProcess(quick_root, "off").close()
+    assert_adopted(refused_when_recorded(folder), tree, quick_root)
+    after = whole_tree(quick_root)
+    InProcess(quick_root, "off").close()
+    assert changed_paths(after, whole_tree(quick_root)) == []

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from tests.corpus.divergences import BY_RULE, named_by_case
+from tests.corpus.divergences import BY_CASE, BY_RULE, named_by_case
 from tests.corpus.explain import Explainer
 from tests.corpus.in_process import replay
-from tests.corpus.oracle import World
+from tests.corpus.oracle import FIXES, World
 from tests.corpus.replay_cases import OWN, Case, case_params, load_case, recorded_states
 from tests.corpus.tally import count
 
@@ -56,3 +56,9 @@ def test_required_attestation_refuses_what_the_record_refuses_and_ends_alike(fol
         is_last = at == len(case.checked) - 1
         rules = judge(case, at, explainer, True, {**case.before, **case.checked_final} if is_last else None)
         count(f"{kind(case)}, attestation required (state at the end)", case.name, at, rules)
+
+
+def test_every_rule_that_can_explain_a_difference_is_told_in_the_table() -> None:
+    assert BY_RULE.keys() == set(FIXES)
+    for row in (*BY_RULE.values(), *BY_CASE):
+        assert all(row.get(key) for key in ("rule", "reference", "ours", "why")), row

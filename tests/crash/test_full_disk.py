@@ -100,7 +100,7 @@ def test_a_disk_that_is_full_at_any_call_stops_nothing_and_all_is_caught_up(
         if not is_full:
             break
         assert hearing.of("daemon.error", "E-NOSPACE")
-        assert not hearing.of("daemon.error", "bug")
+        assert not hearing.of("daemon.error", "E-BUG")
         found = small.tree_bytes(root)
         assert not small.difference(found, wanted), f"full after {free} calls:\n{small.difference(found, wanted)}"
         trials, free = trials + 1, free + 1
@@ -153,7 +153,7 @@ def test_a_daemon_on_a_file_system_that_fills_up_says_so_and_catches_up(tiny_dis
         daemon.hearing.wait_for("daemon.error", code="E-NOSPACE")
         (tiny_disk / "ballast").unlink()
         daemon.hearing.wait_for("result.applied", count=2)
-        assert not daemon.hearing.of("daemon.error", "bug")
+        assert not daemon.hearing.of("daemon.error", "E-BUG")
     assert daemon.status == 0
     found = small.tree_bytes(tiny_disk)
     small.settle(tiny_disk)

@@ -48,7 +48,7 @@ def _wait_for(process: subprocess.Popen[str], event: str) -> None:
     assert process.stderr is not None
     for line in process.stderr:
         row = json.loads(line)
-        assert row.get("code") != "bug", row
+        assert row.get("code") != "E-BUG", row
         if row["event"] == event:
             return
     raise AssertionError(f"it ended without {event}")

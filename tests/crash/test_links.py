@@ -14,7 +14,7 @@ import pytest
 
 from daemon.reconciler import Reconciler
 from daemon.scan import scan
-from daemon.store import TEMP_SUFFIX
+from daemon.writes import TEMP_SUFFIX
 from parsers.faults import CODES
 from parsers.settings import Settings
 from tests.crash import small_run as small
@@ -82,7 +82,7 @@ def test_a_link_in_the_place_of_a_file_or_folder_of_ours_is_not_written_through(
     before = small.tree_bytes(outside)
     hearing = _settle(root)
     assert not small.difference(small.tree_bytes(outside), before)
-    assert not hearing.of("daemon.error", "bug")
+    assert not hearing.of("daemon.error", "E-BUG")
     assert _codes(hearing) & CODES_OF_LINKS, [(row["event"], row.get("code")) for row in hearing.rows]
     assert _codes(hearing) <= CODES.keys() | {"E-IO"}
     assert (root / path).is_symlink()
@@ -114,7 +114,7 @@ def test_facts_behind_a_linked_folder_are_no_facts(folder: str, root: Path, outs
     hearing = _settle(root)
     assert not small.difference(small.tree_bytes(outside), before)
     assert not hearing.of("order.admitted" if folder == "orders" else "result.applied")
-    assert not hearing.of("daemon.error", "bug")
+    assert not hearing.of("daemon.error", "E-BUG")
 
 
 @pytest.mark.parametrize("path", [small.RUN, ".shapeup"])
@@ -141,7 +141,7 @@ def test_what_is_planted_under_a_temporary_name_is_not_written_through(
     before = small.tree_bytes(outside)
     hearing = _settle(root)
     assert not small.difference(small.tree_bytes(outside), before)
-    assert not hearing.of("daemon.error", "bug")
+    assert not hearing.of("daemon.error", "E-BUG")
     assert is_link or _codes(hearing) & CODES_OF_LINKS
 
 
@@ -153,7 +153,7 @@ def test_a_conflict_that_cannot_be_kept_is_said_all_the_same(root: Path, outside
     hearing = _settle(root)
     assert not small.difference(small.tree_bytes(outside), before)
     assert "E-CONFLICT" in _codes(hearing)
-    assert not hearing.of("daemon.error", "bug")
+    assert not hearing.of("daemon.error", "E-BUG")
 
 
 @contextmanager
@@ -194,7 +194,7 @@ def test_a_link_swapped_in_while_we_write_is_never_written_through(root: Path, o
         with _swapping(work / path, outside / os.path.relpath(path, small.RUN), swaps):
             hearing = _settle(work)
         assert not small.difference(small.tree_bytes(outside), before), path
-        assert not hearing.of("daemon.error", "bug"), (path, hearing.of("daemon.error", "bug")[0])
+        assert not hearing.of("daemon.error", "E-BUG"), (path, hearing.of("daemon.error", "E-BUG")[0])
         if len(swaps) >= SWAPS and len(set(swaps)) >= len(FILES):
             break
     print(f"links: {len(swaps)} swapped in under our hands, 0 bytes written outside")

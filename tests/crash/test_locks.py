@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from daemon.ingest_lock import IngestLock
+from daemon.ingest_lock import THIS_PROCESS, IngestLock
 from daemon.reconciler import Reconciler
 from daemon.scan import scan
 from daemon.store import Store
@@ -179,7 +179,17 @@ def test_while_we_write_nobody_else_gets_the_lock(root: Path, monkeypatch: pytes
     monkeypatch.setattr(Store, "commit", commit)
     small.settle(root)
     (owner,) = seen
-    assert owner == {"pid": os.getpid(), "at": "2036-04-05T06:07:08.090Z", "host": socket.gethostname()}
+    own = {"pid": os.getpid(), "at": "2036-04-05T06:07:08.090Z", "host": socket.gethostname(), "by": THIS_PROCESS}
+    assert owner == own
+    assert not (root / LOCK).exists()
+
+
+def test_a_lock_that_a_killed_shapeupd_left_on_this_host_holds_nobody_up(root: Path) -> None:
+    """It is minutes young and its pid may live again, in a container as ours; but whoever holds the repository is alone."""
+    (root / LOCK).mkdir()
+    left = {"pid": os.getpid(), "at": "2036-04-05T06:07:08.090Z", "host": socket.gethostname(), "by": "shapeupd-00"}
+    (root / LOCK / "owner.json").write_text(json.dumps(left))
+    small.settle(root)
     assert not (root / LOCK).exists()
 
 

@@ -32,7 +32,7 @@ def _settle(root: Path) -> Hearing:
     settle_for_a_while(reconciler)
     reconciler.checkpoint()
     reconciler.close()
-    assert not hearing.of("daemon.error", "bug")
+    assert not hearing.of("daemon.error", "E-BUG")
     return hearing
 
 

@@ -149,3 +149,16 @@ def test_text_from_a_result_cannot_forge_a_heading_or_a_log_line(tmp_path: Path)
     headings = [line for line in run.text("tasks/TASK-1.md").splitlines() if line.startswith("#")]
     assert [line for line in headings if "evil" in line] == []
     assert "\x1b" not in shapeupd("log", "--repo", str(tmp_path)).stdout
+
+
+def test_a_folder_that_is_a_link_is_not_followed_and_that_is_said(tmp_path: Path) -> None:
+    run = SmallRun(tmp_path / "repo")
+    (tmp_path / "elsewhere").mkdir()
+    (run.local / "results").symlink_to(tmp_path / "elsewhere")
+    run.result("core-r1-a1")
+    with daemon(run.root) as living:
+        living.sync()
+        (row,) = living.events("daemon.error")
+        assert row["code"] == "E-SYMLINK"
+        assert row["subject"] == f".shapeup/{SLUG}/results"
+    assert run.status("TASK-1") == "ready"

@@ -12,7 +12,7 @@ from daemon.settling import Settling
 from daemon.views import remove_rejection, write_rejection
 from parsers.facts import OrderFact, ReadOrder, read_order, sha256_of
 from parsers.faults import Fault, render_fault
-from parsers.layout import classify, folder_of
+from parsers.layout import classify, folder_of, stem_at
 from parsers.tree import Unreadable
 from reducers.identity import APPLIED
 
@@ -36,7 +36,7 @@ class Admission:
 
     def look(self, path: str, now: datetime, monotonic: float) -> None:
         """Take in one order file as it stands now."""
-        stem = path.rsplit("/", 1)[-1].removesuffix(".json")
+        stem = stem_at(path)
         try:
             data, stamp = self._state.disk.read_stamped(path)
         except Unreadable as stop:

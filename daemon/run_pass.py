@@ -20,7 +20,7 @@ from daemon.telling import tell_board, tell_judgement
 from daemon.views import BoardView, remove_rejection, write_rejection
 from parsers.facts import ReadResult, read_result, sha256_of
 from parsers.faults import Fault, render_fault
-from parsers.layout import classify, folder_of, path_of
+from parsers.layout import classify, folder_of, path_of, stem_at
 from parsers.settings import Settings
 from parsers.tasks import Task
 from parsers.times import parse_time
@@ -91,7 +91,7 @@ class RunPass:
         folders = [folder_of(kind, self.slug) for kind in ("order", "result")]
         paths = {f"{folder}/{name}" for folder in folders for name in self.state.disk.list(folder)}
         for rejection in self.state.rejections:
-            kind, _, stem = _stem(rejection).partition("-")
+            kind, _, stem = stem_at(rejection).partition("-")
             paths.add(path_of(kind, self.slug, stem) if kind in ("order", "result") else rejection)
         return [path for path in sorted(paths) if is_fact(path)]
 
@@ -170,9 +170,9 @@ class RunPass:
 
     def _catch_up_key(self, path: str) -> tuple[float, str]:
         """Results that wait together are applied in the order their orders were compiled, then by stem. Source: C10."""
-        order = self.state.orders.get(_stem(path))
+        order = self.state.orders.get(stem_at(path))
         compiled = parse_time(order.order.compiled_at) if order else None
-        return (compiled.timestamp() if compiled else float("inf"), _stem(path))
+        return (compiled.timestamp() if compiled else float("inf"), stem_at(path))
 
     def _judge_all(self, paths: list[str], marked: Mapping[str, float], attestation: Attestation | None) -> None:
         """Judge the results and carry them out, batch by batch; what is told afterwards is durable, the board included."""
@@ -219,7 +219,7 @@ class RunPass:
     def _judgement(self, path: str, data: bytes, read: ReadResult, attestation: Attestation | None) -> Judgement:
         run = self.state.run(attestation or self._settings.ingest_attestation)
         if read.is_abandoned:
-            return Judgement("abandoned", f"{self.slug}/{_stem(path)}", run.run_id)
+            return Judgement("abandoned", f"{self.slug}/{stem_at(path)}", run.run_id)
         if read.fact is None:
             return self._accept(refuse_result(run, path, sha256_of(data), read.faults, self._now()))
         judgement = reduce_result(run, read.fact, self._now())
@@ -330,7 +330,7 @@ class RunPass:
 
     def live_orders(self) -> list[str]:
         """Admitted orders whose bytes no ingest has answered and whose result does not stand refused. Sources: B2, W-31."""
-        stood = {_stem(path) for path, settled in self.results.items() if settled.is_wanting}
+        stood = {stem_at(path) for path, settled in self.results.items() if settled.is_wanting}
         return sorted(
             fact.order.order_id
             for stem, fact in self.state.orders.items()
@@ -362,7 +362,3 @@ def is_fact(path: str) -> bool:
     """Whether the path is an order's or a result's, and no temporary or hidden file."""
     place = classify(path) if is_fact_path(path) else None
     return place is not None and place.kind in ("order", "result")
-
-
-def _stem(path: str) -> str:
-    return path.rsplit("/", 1)[-1].removesuffix(".json")

@@ -12,7 +12,7 @@ from daemon.run_state import RunState
 from daemon.scan import Fingerprint
 from parsers.board import BoardIndex, parse_index, render_index
 from parsers.faults import Fault, fault_row
-from parsers.layout import path_of
+from parsers.layout import path_of, stem_at
 from parsers.tasks import Task
 from parsers.times import render_time
 from parsers.tree import Unreadable
@@ -97,7 +97,7 @@ def remove_rejection(state: RunState, kind: str, path: str) -> None:
 
 def rejection_path(slug: str, kind: str, path: str) -> str:
     """`rejections/<kind>-<stem>.json`; a stem too long for a file name is cut and told apart by its hash."""
-    stem = path.rsplit("/", 1)[-1].removesuffix(".json")
+    stem = stem_at(path)
     if len(stem.encode("utf-8", "surrogateescape")) > MAX_NAME_BYTES:
         digest = hashlib.sha256(stem.encode("utf-8", "surrogateescape")).hexdigest()[:16]
         stem = f"{stem[:40]}-{digest}"

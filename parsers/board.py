@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from parsers.layout import stem_at
 from parsers.markdown import decode, encode, parse_tables, scan_lines
 from parsers.tasks import Task
 
@@ -64,7 +65,7 @@ def render_index(index: BoardIndex) -> bytes:
 
 def row_of(index: BoardIndex, task: Task) -> int | None:
     """The line of the row that answers to this task: by id, or by the file's stem. Source: ruling C8."""
-    stem = task.path.rsplit("/", 1)[-1].removesuffix(".md")
+    stem = stem_at(task.path)
     for name in (_key_of(task.id), _key_of(stem)):
         if name and name in index.rows:
             return index.rows[name]

@@ -17,7 +17,7 @@ from parsers.envelopes import (
     result_errors,
 )
 from parsers.faults import Fault
-from parsers.layout import classify
+from parsers.layout import classify, stem_at
 from parsers.strict_json import parse_strict
 
 PROTOCOL_SHAPE = "a malformed envelope changes nothing (R-03)"
@@ -82,7 +82,7 @@ def read_order(path: str, data: bytes) -> ReadOrder:
     faults, warnings = payload_findings(value, path)
     if misplaced or faults:
         return ReadOrder(None, (*misplaced, *faults), tuple(warnings), named)
-    return ReadOrder(OrderFact(path, _stem(path), sha256_of(data), order), (), tuple(warnings), named)
+    return ReadOrder(OrderFact(path, stem_at(path), sha256_of(data), order), (), tuple(warnings), named)
 
 
 def read_result(path: str, data: bytes) -> ReadResult:
@@ -97,11 +97,7 @@ def read_result(path: str, data: bytes) -> ReadResult:
     if errors:
         return ReadResult(None, _shape_faults(path, errors))
     assert isinstance(value, dict)
-    return ReadResult(ResultFact(path, _stem(path), sha256_of(data), parse_result(value), value), ())
-
-
-def _stem(path: str) -> str:
-    return path.rsplit("/", 1)[-1].removesuffix(".json")
+    return ReadResult(ResultFact(path, stem_at(path), sha256_of(data), parse_result(value), value), ())
 
 
 def _shape_faults(path: str, errors: tuple[str, ...]) -> tuple[Fault, ...]:
@@ -125,8 +121,8 @@ def _misplaced(path: str, order_id: str) -> tuple[Fault, ...]:
         what = f'"{order_id}" belongs to feature {slug_of(order_id)}, the file lies in {place.slug}'
         why = "an order opens files only for the run whose folder it lies in"
         return (Fault("E-SLUG", where, what, why, "move the file or correct order_id"),)
-    if stem_of(order_id) != _stem(path):
-        what = f'"{order_id}" does not match the file name {_stem(path)}.json'
+    if stem_of(order_id) != stem_at(path):
+        what = f'"{order_id}" does not match the file name {stem_at(path)}.json'
         why = "order and result are joined by their file name"
         return (Fault("E-STEM", where, what, why, f"rename the file to {stem_of(order_id)}.json or correct order_id"),)
     return ()

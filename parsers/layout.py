@@ -148,6 +148,12 @@ def path_of(kind: str, slug: str = "", stem: str = "") -> str:
     return _BY_KIND[kind].template.replace("<slug>", slug).replace("<stem>", stem)
 
 
+def stem_at(path: str) -> str:
+    """The file name at the end of a path, without its ending: what orders and results are joined by."""
+    name = path.rpartition("/")[2]
+    return name.rpartition(".")[0] or name
+
+
 def folder_of(kind: str, slug: str = "") -> str:
     """The folder that holds artifacts of this kind."""
     return path_of(kind, slug).rsplit("/", 1)[0]

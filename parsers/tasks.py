@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from parsers.faults import Fault
 from parsers.frontmatter import Value, parse_frontmatter, set_key
+from parsers.layout import stem_at
 from parsers.markdown import BOM, Line, decode, encode, newline_of, parse_heading, scan_lines
 
 DEFAULT_PRIORITY = 999
@@ -57,7 +58,7 @@ class Box(NamedTuple):
 
 def parse_task(path: str, data: bytes) -> tuple[Task, Fault | None]:
     """The task; with a fault when its frontmatter is beyond the dialect's limits (the file then counts as having none)."""
-    stem = path.rsplit("/", 1)[-1].removesuffix(".md")
+    stem = stem_at(path)
     block, fault = parse_frontmatter(decode(data), path)
     values = block.values if block else {}
     declared = values.get("id")

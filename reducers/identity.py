@@ -75,7 +75,9 @@ def run_id_for(run: Run, order: OrderFact | None) -> str | None:
 
 
 def _same_run(run: Run, order: OrderFact | None, row: IngestRow) -> bool:
-    return row.run_id == run_id_for(run, order)
+    """Whether a record row speaks of this run. One without a run_id was written before the run was opened (or after its
+    receipt was lost), so it is no other run's: opening a run must not apply again what lies there."""
+    return row.run_id == run_id_for(run, order) or None in (row.run_id, run_id_for(run, order))
 
 
 def _overtaken(run: Run, fact: ResultFact, order: OrderFact | None) -> bool:

@@ -11,7 +11,7 @@ from datetime import datetime
 from parsers.envelopes import result_right_faults
 from parsers.facts import OrderFact, ResultFact
 from parsers.faults import Fault
-from parsers.layout import path_of
+from parsers.layout import path_of, stem_at
 from parsers.tree import Unreadable
 from reducers.changes import Change
 from reducers.identity import attestation, earlier_outcome, evaluated_fault, identity_faults, run_id_for
@@ -106,7 +106,7 @@ def refuse_result(
 
     `order_id` None: the result could not be read far enough to know it, so it is known by its place.
     """
-    stem = path.rsplit("/", 1)[-1].removesuffix(".json")
+    stem = stem_at(path)
     order = run.orders.get(stem)
     outcome: Outcome = "tampered" if faults[0].code == "E-TAMPERED" else "rejected"
     judged = Judgement(outcome, order_id or f"{run.slug}/{stem}", run_id_for(run, order), faults=faults)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from parsers.layout import folder_of
+from parsers.layout import folder_of, stem_at
 from parsers.tasks import Task, parse_task
 from parsers.tree import Tree, Unreadable
 
@@ -142,6 +142,6 @@ class TaskIndex:
 
 def _names(path: str) -> Iterator[str]:
     """The ids a file name answers to: its stem, and each beginning of it that `-` or `.` follows."""
-    stem = path.rsplit("/", 1)[-1].removesuffix(".md")
+    stem = stem_at(path)
     yield from (stem[:at] for at, char in enumerate(stem) if at and char in "-.")
     yield stem

@@ -263,3 +263,14 @@ def test_no_text_in_a_result_makes_the_next_one_look_adopted(notes: str, line: s
     run.land(path_of("ingest-record", SLUG), b"")
     assert judged(run, answer("b-r1-a1")).outcome == "applied"
     assert json.loads(run.tree.files[path_of("ingest-record", SLUG)])["order_id"] == "mail/b-r1-a1"
+
+
+def test_a_run_that_is_opened_after_its_first_results_does_not_apply_them_again() -> None:
+    """The record then names no run; the receipt that lands later names one. Source: W-17, design §3."""
+    run = RunInMemory({TASK: task_file("TASK-1", "Works")})
+    assert judged(run, order_file("a-r1-a1", run_id=None), answer()).outcome == "applied"
+    before = run.tree.files[TASK]
+    run.land(*receipt_file())
+    run.restart()
+    assert run.outcomes[answer()[0]].outcome == "duplicate"
+    assert run.tree.files[TASK] == before

@@ -69,5 +69,7 @@ def show_board(board: dict[str, Any]) -> None:
         print(f"drift: scope {row['scope_id']} is FINISHED, but {row['task_id']} is {row['status']}")
     for row in board["undispatched"]:
         print(f"{row['rule']}: scope {row['scope_id']} has a done task and no answered order")
+    for row in board["unmet"]:
+        print(f"unmet: {row['task_id']} is done with {row['open']} open criteria")
     for row in board["stuck"]:
         print(f"stuck: {row['task_id']} {row['why']}")

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from typing import NamedTuple, NoReturn, Protocol, cast
+from typing import NamedTuple, NoReturn, Protocol, TextIO, cast
 
-from daemon.exits import BUG, DONE, INTERRUPTED, USAGE, Exit
+from daemon.exits import BUG, DONE, INTERRUPTED, USAGE, WANTING, Exit
 from daemon.terminal import complain, terminal_width
 
 
@@ -53,28 +55,79 @@ def main(argv: Sequence[str] | None = None) -> int:
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")  # no stranger's plugin runs in here, and 20 ms are saved
     words = list(sys.argv[1:] if argv is None else argv)
     repos: list[str] = []
+    stdout = sys.stdout
+    sys.stdout = cast(TextIO, _Output(stdout))
     try:
-        status = _run(words, repos)
+        status = _ended(words, repos)
         sys.stdout.flush()
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        _lead_nowhere(stdout)  # the reader has seen enough
+        return DONE
+    except _OutputLost as lost:
+        _lead_nowhere(stdout)
+        complain(f"shapeupd: cannot write the output: {lost}")
+        return WANTING
+    except Exception as bug:
+        return _report_bug(bug, words, repos)
+    finally:
+        sys.stdout = stdout
+    return status
+
+
+def _ended(words: list[str], repos: list[str]) -> int:
+    """The status of a command that ends by itself, early or not."""
+    try:
+        return _run(words, repos)
     except SystemExit as ending:  # argparse: help and usage
         return ending.code if isinstance(ending.code, int) else USAGE
     except Exit as ending:
         if ending.message:
             complain(f"shapeupd: {ending.message}")
         return ending.status
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:
-        # The reader has seen enough. Python would complain once more while it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return DONE
-    except Exception as bug:
-        return _report_bug(bug, words, repos)
-    return status
+
+
+class _OutputLost(Exception):
+    """What a command prints has nowhere to go: the disk is full, or the terminal is gone."""
+
+
+class _Output:
+    """stdout, whose own full disk is told from every other one."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._stream, name)
+
+    def write(self, text: str) -> int:
+        with _told():
+            return self._stream.write(text)
+
+    def flush(self) -> None:
+        with _told():
+            self._stream.flush()
+
+
+@contextmanager
+def _told() -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EIO):
+            raise _OutputLost(error.strerror) from error
+        raise
+
+
+def _lead_nowhere(stdout: TextIO) -> None:
+    """Python would complain once more while it flushes at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stdout.fileno())
 
 
 def _run(words: list[str], repos: list[str]) -> int:
-    name, rest = _split(words, repos)
+    named, rest = _split(words, repos)
+    name = named or DEFAULT
     command = cast(Command, import_module(VERBS[name].module))
     parser = argparse.ArgumentParser(
         prog=f"shapeupd {name}",
@@ -85,7 +138,9 @@ def _run(words: list[str], repos: list[str]) -> int:
     )
     parser.add_argument("--repo", action="append", default=[], metavar="DIR", help=_REPO_HELP)
     command.arguments(parser)
-    args = parser.parse_args(rest)
+    args, unknown = parser.parse_known_args(rest)
+    if unknown:
+        (parser if named else _top_parser()).error(f"unrecognized arguments: {' '.join(unknown)}")
     repos.extend(args.repo)
     args.repo = tuple(repos)
     if len(repos) > 1 and name not in MANY_REPOS:
@@ -107,7 +162,7 @@ _REPO_HELP = "the repository (default: the one that encloses the working directo
 
 
 def _split(words: list[str], repos: list[str]) -> tuple[str, list[str]]:
-    """The verb and its words, with each `--repo` before it moved into `repos`. No verb means `run`."""
+    """The verb and its words, with each `--repo` before it moved into `repos`. An empty verb: none was given."""
     position = 0
     while position < len(words):
         word = words[position]
@@ -129,7 +184,9 @@ def _split(words: list[str], repos: list[str]) -> tuple[str, list[str]]:
             break
     rest = words[position:]
     if not rest or rest[0].startswith("-"):
-        return DEFAULT, rest
+        return "", rest
+    if rest[0] == "help":
+        return _split([*rest[1:2], "--help"], repos)
     if rest[0] not in VERBS:
         _unknown(rest[0])
     return rest[0], rest[1:]

@@ -12,9 +12,11 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from daemon.disk import not_a_file, open_folder
+from parsers.faults import Fault
 from parsers.layout import path_of
 from parsers.tree import Unreadable
 from reducers.entries import Entry, parse_entry, render_entry
@@ -48,6 +50,7 @@ class Journal:
         self._newest: tuple[str, os.stat_result] | None = None  # the segment that was last read or opened
         self.next_seq = 1
         self.healed_bytes = 0
+        self.faults: tuple[Fault, ...] = ()  # what `entries` could not read, though good entries follow it
 
     def entries(self, *, heal: bool = True) -> tuple[Entry, ...]:
         """Every entry in order. A torn tail is cut off into a side file first, so that the next append stands alone.
@@ -55,8 +58,14 @@ class Journal:
         `heal` False only looks: the torn tail stays where it is.
         """
         found: list[Entry] = []
+        self.faults = ()
         for name in self._segments():
             found += self._read_segment(name, heal)
+        self.faults += tuple(
+            _lost(self._folder, f"the entries between {left.seq} and {right.seq} are missing")
+            for left, right in pairwise(found)
+            if right.seq != left.seq + 1
+        )
         self.next_seq = found[-1].seq + 1 if found else 1
         return tuple(found)
 
@@ -77,11 +86,19 @@ class Journal:
                 self._newest = name, os.fstat(fd)
                 data = _read_all(fd)
                 found: list[Entry] = []
-                at = end = 0
+                at = end = number = 0
+                bad: list[int] = []
                 while (stop := data.find(b"\n", at)) >= 0:
+                    number += 1
                     if entry := parse_entry(data[at:stop]):
                         found.append(entry)
                         end = stop + 1
+                        self.faults += tuple(
+                            _lost(f"{self._folder}/{name}:{line}", "the entry is damaged") for line in bad
+                        )
+                        bad = []
+                    else:
+                        bad.append(number)
                     at = stop + 1
                 if end < len(data) and heal:
                     self._set_aside(folder, name, fd, data[end:], end)
@@ -182,6 +199,12 @@ class Journal:
         if self._fd >= 0:
             os.close(self._fd)
         self._fd, self._size = -1, 0
+
+
+def _lost(where: str, what: str) -> Fault:
+    why = "a rebuild takes what it knows from the journal; what this part said, it cannot bring back"
+    fix = "put the journal back from a backup, or check by hand what the results of that time did"
+    return Fault("E-JOURNAL", where, what, why, fix)
 
 
 def _read_all(fd: int) -> bytes:

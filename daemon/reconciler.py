@@ -71,7 +71,7 @@ class Reconciler:
     def mark(self, paths: Iterable[str]) -> None:
         """Note paths that may have changed; paths no reducer looks at are dropped here."""
         at = self._monotonic()
-        kept = [(slug, path) for path in paths if (slug := _routed(path))]
+        kept = [(slug, path) for path in paths if (slug := route_slug(path))]
         if not kept:
             return
         with self._guard:
@@ -207,6 +207,8 @@ class Reconciler:
             raise ValueError(path)
         try:
             return self._pass_of(place.slug, {}).ingest(path, attestation)
+        except FileNotFoundError:
+            raise
         except (OSError, Unreadable) as error:
             self._stumble(place.slug, {}, error)  # what the pass took for done is not
             raise
@@ -279,7 +281,12 @@ class Reconciler:
         self._passes.clear()
 
 
-def _routed(path: str) -> str | None:
+def is_routed(path: str) -> bool:
+    """Whether any reducer looks at the path."""
+    return route_slug(path) is not None
+
+
+def route_slug(path: str) -> str | None:
     """The slug of the run that a path belongs to; None when no reducer looks at it."""
     place = classify(path) if is_fact_path(path) else None
     return place.slug if place and place.kind in ROUTES else None

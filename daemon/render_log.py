@@ -37,7 +37,8 @@ def _time(at: object, zone: tzinfo | None) -> str:
 
 
 def _details(row: Mapping[str, object]) -> list[str]:
-    parts = []
+    parts: list[str] = []
+    last: list[str] = []
     if row.get("detail"):
         parts.append(escape(str(row["detail"])))
     for key, value in row.items():
@@ -46,11 +47,12 @@ def _details(row: Mapping[str, object]) -> list[str]:
         if key == "path" and str(value).endswith(f"/{str(row.get('subject')).rsplit('/', 1)[-1]}.json"):
             continue  # the subject says it already
         phrase = _PHRASES.get(key)
-        parts.append(escape(phrase(value) if phrase else f"{key} {_plain(value)}"))
+        target = last if key == "warnings" else parts  # what happened comes first
+        target.append(escape(phrase(value) if phrase else f"{key} {_plain(value)}"))
     ms = row.get("ms")
     if isinstance(ms, int | float):
         parts.append(f"{ms:.0f} ms" if ms >= 1 else f"{ms:.1f} ms")
-    return [part for part in parts if part]
+    return [part for part in (*parts, *last) if part]
 
 
 def _plain(value: object) -> str:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from statistics import quantiles
 from typing import TYPE_CHECKING
 
 from daemon import clock
-from daemon.rebuilding import repair_rows, verify_all
+from daemon.rebuilding import rebuild_document
 from daemon.reconciler import LOCK_PATIENCE_S, Reconciler
 from daemon.runs_on_disk import runs_on_disk
 from daemon.settled import Settled
@@ -20,6 +21,8 @@ from parsers.tree import Unreadable
 
 if TYPE_CHECKING:
     from daemon.service import Service
+
+WANTING_SHOWN = 100
 
 
 class Request:
@@ -90,19 +93,29 @@ def _latency(samples: list[float]) -> dict[str, object]:
     return {"p50_ms": round(cuts[49], 3), "p99_ms": round(cuts[98], 3), "n": len(samples)}
 
 
-def answer_ingest(reconciler: Reconciler, request: Request) -> Message | None:
-    """The outcome of one result; None while another reducer holds the lock and there is time."""
+def answer_sync(reconciler: Reconciler, root: Path, request: Request) -> Message | None:
+    """How everything stands, once all that landed before the request is settled. Source: ruling H8."""
+    if not reconciler.has_settled(request.since):
+        return None
+    tally = reconciler.tally()
+    wanting = [row for run in reconciler.runs() for row in run.wanting_results()]
+    counts = {"settled": tally.settled, "rejected": tally.rejected + tally.orders, "pending": tally.pending}
+    return {**counts, "wanting": wanting[:WANTING_SHOWN]}
+
+
+def answer_ingest(reconciler: Reconciler, root: Path, request: Request) -> Message | None:
+    """The outcome of one result; None while it is half-written, or another reducer holds the lock, and there is time."""
     path = request.message.get("path")
     if not isinstance(path, str):
         return {"error": "ingest needs the path of a result"}
     try:
         settled = reconciler.ingest(path, None if request.message.get("receipt_check", True) else "off")
-    except (KeyError, ValueError):
+    except FileNotFoundError:
+        return {"error": f"{path} does not exist; the worker has not answered yet"}
+    except ValueError:
         return {"error": f"{path} is no result of this repository"}
-    except OSError as error:
-        return {"error": f"{path} cannot be written down: {error.strerror}; it is tried again"}
-    except Unreadable as stop:
-        return {"error": render_fault(stop.fault)}
+    except (OSError, Unreadable) as error:
+        return {"error": f"{path} cannot be settled now: {error}; the daemon goes on trying, see `shapeupd log`"}
     return _locked(request) if settled is None else outcome_document(settled)
 
 
@@ -110,12 +123,10 @@ def answer_rebuild(reconciler: Reconciler, root: Path, request: Request) -> Mess
     """The files that differ from what the journal says, repaired unless only a look is asked for; None: not yet."""
     if not reconciler.is_quiet():
         return None
-    if request.message.get("verify"):
-        return {"repairs": repair_rows(verify_all(root))}
-    repairs = reconciler.rebuild()
-    if repairs is not None:
-        return {"repairs": repair_rows(repairs)}
-    return _locked(request)
+    repairs = None if request.message.get("verify") else reconciler.rebuild()
+    if repairs is None and not request.message.get("verify"):
+        return _locked(request)
+    return rebuild_document(root, repairs)
 
 
 def _locked(request: Request) -> Message | None:
@@ -123,6 +134,13 @@ def _locked(request: Request) -> Message | None:
     if clock.monotonic() - request.since <= LOCK_PATIENCE_S:
         return None
     return {"error": f"another reducer holds the run's lock for {LOCK_PATIENCE_S:g} s"}
+
+
+WAITING: dict[str, Callable[[Reconciler, Path, Request], Message | None]] = {
+    "sync": answer_sync,
+    "ingest": answer_ingest,
+    "rebuild": answer_rebuild,
+}
 
 
 def outcome_document(settled: Settled) -> Message:

@@ -67,6 +67,8 @@ class RunPass:
         self.state = RunState.load(root, slug, self._notice)
         self._board = BoardView()
         self._tell_links(root)
+        for fault in self.state.store.journal.faults:
+            self._notice("daemon.error", {"subject": fault.where, "code": fault.code, "error": fault})
         self._settling = Settling()
         self.admission = Admission(self.state, self._settling, log)
         self.results: dict[str, Settled] = {}
@@ -137,7 +139,7 @@ class RunPass:
         return ready
 
     def _is_own(self, path: str) -> bool:
-        """Whether the file is as our last write left it."""
+        """Whether the file is as we last read or wrote it."""
         own = self.state.own.get(path)
         return own is not None and own == self.state.disk.stamp(path)
 
@@ -293,7 +295,12 @@ class RunPass:
             tell_board(self._log, self.slug, self.state.tasks)
 
     def ingest(self, path: str, attestation: Attestation | None) -> Settled | None:
-        """Judge one result now; None where another reducer holds the lock. A missing file gives KeyError."""
+        """Judge one result now; None where another reducer holds the lock, or the file may still be being written.
+
+        Raises FileNotFoundError where there is none.
+        """
+        if self.state.disk.stamp(path) is None:
+            raise FileNotFoundError(path)
         if not self._lock.take():
             return None
         try:
@@ -301,7 +308,7 @@ class RunPass:
             if path in self.results:
                 self.results[path] = self.results[path]._replace(stamp=None)  # asked for: looked at again
             self._judge_all([path], {path: self._monotonic()}, attestation)
-            return self.results[path]
+            return None if self._settling.is_waiting(path) else self.results.get(path)
         finally:
             self._lock.release()
 
@@ -341,11 +348,12 @@ class RunPass:
         """Results that stand refused or wait, with the code of the reason: their orders are neither live nor done. Source: W-31."""
         return [
             {
+                "path": path,
                 "order_id": settled.order_id,
                 "outcome": settled.outcome,
                 "code": settled.faults[0].code if settled.faults else None,
             }
-            for _, settled in sorted(self.results.items())
+            for path, settled in sorted(self.results.items())
             if settled.is_wanting
         ]
 

@@ -22,7 +22,7 @@ from parsers.tree import Unreadable
 from reducers.changes import Change, EditTask
 from reducers.entries import AppendEntry, Entry
 from reducers.run import Attestation, Run
-from reducers.task_index import TaskIndex
+from reducers.task_index import TaskIndex, is_task_name
 
 
 class RunState:
@@ -40,7 +40,7 @@ class RunState:
         self.had_records = False  # before this daemon began: what is older may be another reducer's work
         self.legs: dict[str, tuple[LegRow, ...]] = {}
         self.rejections: set[str] = set()
-        self.own: dict[str, Fingerprint] = {}  # files as our last write left them
+        self.own: dict[str, Fingerprint] = {}  # files as our last read or write left them
         self.tasks = TaskIndex()
         self.has_receipt = False
         self.run_id: str | None = None
@@ -48,12 +48,16 @@ class RunState:
         self._rows_in_journal: tuple[IngestRow, ...] = ()
 
     @classmethod
-    def load(cls, root: Path, slug: str, notice: Notice) -> RunState:
-        """The run as it stands on disk, after the journal's tail has been replayed. Raises OSError, FsyncFailed."""
+    def load(cls, root: Path, slug: str, notice: Notice, *, recovers: bool = True) -> RunState:
+        """The run as it stands on disk, after the journal's tail has been replayed. Raises OSError, FsyncFailed.
+
+        `recovers` False only looks: nothing is written, and the journal's tail counts as far as its records say.
+        """
         state = cls(root, slug, notice)
         record = path_of("ingest-record", slug)
-        state._rows_in_journal = _journaled_rows(state.store.recover(), record)
-        state.tasks = TaskIndex.read(state.disk, slug)
+        entries = state.store.recover() if recovers else state.store.journal.entries(heal=False)
+        state._rows_in_journal = _journaled_rows(entries, record)
+        state.read_tasks()
         state.read_receipt()
         state.read_dispatches()
         state.read_legs()
@@ -68,6 +72,13 @@ class RunState:
             return self.disk.read(path) or b""
         except Unreadable:
             return b""
+
+    def read_tasks(self) -> None:
+        """Take in every task file. Its stamp is taken first: a file that changes meanwhile is read again when its mark comes."""
+        folder = folder_of("task", self.slug)
+        for name in filter(is_task_name, self.disk.list(folder)):
+            self.remember_own(f"{folder}/{name}")
+            self.tasks.look(self.disk, f"{folder}/{name}")
 
     def read_receipt(self) -> None:
         """Take in receipt.json."""

@@ -18,8 +18,8 @@ from daemon.instance import render_daemon_json
 from daemon.journal import FsyncFailed
 from daemon.log import Log
 from daemon.place import Place, server_socket
-from daemon.reconciler import LOCK_POLL_S, Reconciler
-from daemon.requests import Request, answer_ingest, answer_rebuild, answer_status
+from daemon.reconciler import LOCK_POLL_S, Reconciler, is_routed
+from daemon.requests import WAITING, Request, answer_status
 from daemon.sockets import Message, Server
 from daemon.watcher import Watcher
 from daemon.writes import remove_file, replace_file
@@ -50,6 +50,7 @@ class Service:
             rescan_s=settings.watch_rescan_s,
             poll=settings.watch_poll,
             wake=self._call_watcher,
+            counts=is_routed,
         )
         self._watcher_called = True
         self._tick_at = 0.0
@@ -171,7 +172,7 @@ class Service:
             request = self._requests.popleft()
             if request.verb == "status":
                 request.answer(answer_status(self))
-            elif request.verb in ("sync", "ingest", "rebuild"):
+            elif request.verb in WAITING:
                 self.watcher.rescan(is_timed=False)
                 self.reconciler.settle()
                 request.since = clock.monotonic()  # what landed before is settled by now, or known to wait
@@ -182,19 +183,7 @@ class Service:
     def _answer_open(self) -> None:
         """Answer what can be answered by now: a sync once nothing is left to settle, an ingest once the lock is free."""
         for request in tuple(self._open):
-            answer: Message | None = None
-            if request.verb == "sync":
-                if self.reconciler.has_settled(request.since):
-                    tally = self.reconciler.tally()
-                    answer = {
-                        "settled": tally.settled,
-                        "rejected": tally.rejected + tally.orders,
-                        "pending": tally.pending,
-                    }
-            elif request.verb == "rebuild":
-                answer = answer_rebuild(self.reconciler, self.place.root, request)
-            else:
-                answer = answer_ingest(self.reconciler, request)
+            answer = WAITING[str(request.verb)](self.reconciler, self.place.root, request)
             if answer is not None:
                 request.answer(answer)
                 self._open.remove(request)

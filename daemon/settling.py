@@ -43,6 +43,10 @@ class Settling:
         if path not in self._since or seen is not None:
             self._since[path] = (None, monotonic)
 
+    def is_waiting(self, path: str) -> bool:
+        """Whether the file is on its way."""
+        return path in self._since
+
     def forget(self, path: str) -> None:
         """The file has been dealt with: it parses, was refused, or is gone for good."""
         self._since.pop(path, None)

@@ -10,7 +10,7 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Sequence
-from typing import TextIO
+from typing import Literal, TextIO
 
 
 def escape(text: str) -> str:
@@ -70,10 +70,11 @@ def _rich_table(headers: Sequence[str], rows: Sequence[Sequence[str]], title: st
     from rich.table import Table
     from rich.text import Text
 
-    plain = "NO_COLOR" in os.environ
-    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", header_style="" if plain else "bold")
+    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", header_style="bold")
     for header in headers:
         table.add_column(header, overflow="fold")
     for row in rows:
         table.add_row(*map(Text, row))
-    Console(no_color=plain, force_terminal=True, highlight=False).print(table)
+    # no_color would still let bold and rich's italic titles through; without a colour system no escape is written.
+    system: Literal["auto"] | None = None if "NO_COLOR" in os.environ else "auto"
+    Console(color_system=system, force_terminal=True, highlight=False).print(table)

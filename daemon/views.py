@@ -16,7 +16,7 @@ from parsers.layout import path_of, stem_at
 from parsers.tasks import Task
 from parsers.times import render_time
 from parsers.tree import Unreadable
-from reducers.board import derive_index
+from reducers.board import INDEX_BASE, derive_index, needs_base, standing_index
 
 MAX_NAME_BYTES = 200
 
@@ -27,23 +27,39 @@ class BoardView:
     def __init__(self) -> None:
         self._index: BoardIndex | None = None
         self._stamp: Fingerprint | None = None
+        self._unkept: bytes | None = None  # an index that is not our last write: its text may be a planner's
 
     def derive(self, state: RunState, changed: Iterable[Task] | None, *, create: bool) -> bool:
         """Bring the index in step; `changed` None means every task. Whether it was written. Raises Unreadable."""
         path = path_of("board-index", state.slug)
         stamp = state.disk.stamp(path)
+        is_remade = False  # whether it goes on from the kept text instead of what stands there
         if stamp is None or self._index is None or stamp != self._stamp:
-            data = state.disk.read(path)
-            if data is None and not (create and len(state.tasks)):
+            self._unkept = state.disk.read(path)
+            data = standing_index(self._unkept, self._base(state))
+            if self._unkept is None and not (create and len(state.tasks)):
                 return False
+            is_remade = data is not self._unkept
+            if is_remade:
+                self._unkept = None  # what stands there is gone or torn: nothing to keep
             self._index, self._stamp, changed = None if data is None else parse_index(data), stamp, None
         index = derive_index(self._index, state.slug, state.tasks, changed)
-        if index is self._index:
+        if index is self._index and not is_remade:
             return False
-        state.store.write_view(path, render_index(index), is_synced=True)
+        self._keep_base(state)
+        state.store.write_view(path, render_index(index))
         state.remember_own(path)
         self._index, self._stamp = index, state.disk.stamp(path)
         return True
+
+    def _base(self, state: RunState) -> bytes | None:
+        return state.disk.read(path_of("journal", state.slug, INDEX_BASE))
+
+    def _keep_base(self, state: RunState) -> None:
+        """Before our first row goes into a planner's index, keep its text where a lost or torn index is made again from."""
+        data, self._unkept = self._unkept, None
+        if data is not None and needs_base(data, self._base(state)):
+            state.store.write_view(path_of("journal", state.slug, INDEX_BASE), data, is_synced=True)
 
 
 def write_rejection(

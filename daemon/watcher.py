@@ -60,7 +60,8 @@ class Watcher:
     """Marks every path below the two trees that may have changed since it was last seen.
 
     `mark(paths)` is called from any thread and must only enqueue. `notice(event, fields)` gets watch.overflow,
-    watch.rescan (changes that no event told of) and watch.degraded. `wake()` asks for a `tick` at once.
+    watch.rescan (changes that no event told of) and watch.degraded. `wake()` asks for a `tick` at once. `counts(path)` says
+    whether a change there that no event told of is worth a word: a log that is held open and appended to never tells.
     """
 
     def __init__(
@@ -72,6 +73,7 @@ class Watcher:
         rescan_s: float = 2.0,
         poll: Literal["auto", "on", "off"] = "auto",
         wake: Callable[[], None] = lambda: None,
+        counts: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._root = os.path.abspath(root)
         self._mark = mark
@@ -79,6 +81,7 @@ class Watcher:
         self._rescan_s = rescan_s
         self._poll = poll
         self._wake = wake
+        self._counts = counts
         self._turn = threading.RLock()  # one start, tick, rescan or stop at a time; never held by event threads
         self._count_lock = threading.Lock()
         self._known = Known()
@@ -183,6 +186,7 @@ class Watcher:
             else:
                 # The folder was armed before this event was sent: what the watch missed, this look finds.
                 dirty |= survey(self._root, (path,)).files.keys()
+                self._mark((path,))  # a folder in a file's place is for the reconciler to refuse
         if dirty:
             self._count("events", len(dirty))
             self._known.hear(dirty)
@@ -197,7 +201,8 @@ class Watcher:
         if everything or differs:
             self._mark(differs | table.keys() if everything else differs)
         # After the mark: if that raised, the next look tries again. What stood there at the start was not missed.
-        missed = self._known.replace(table, differs if self.counters["rescans"] else set(), is_timed=is_timed)
+        late = self._known.replace(table, differs if self.counters["rescans"] else set(), is_timed=is_timed)
+        missed = set(filter(self._counts, late))
         self._count("rescans", 1)
         self.counters["warnings"] = warnings_silenced()
         self._report_unreadable(found)

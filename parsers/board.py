@@ -7,7 +7,7 @@ the planner's text.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from parsers.layout import stem_at
@@ -95,9 +95,13 @@ def set_statuses(index: BoardIndex, tasks: Iterable[Task], done: int, total: int
 
 
 def _with_status(line: str, column: int, status: str) -> str:
+    return _with_cell(line, column, lambda cell: status_cell(cell, status))
+
+
+def _with_cell(line: str, column: int, rewrite: Callable[[str], str]) -> str:
     edges = [at.start() for at in re.finditer(r"(?<!\\)\|", line)]
     start, end = edges[column] + 1, edges[column + 1] if column + 1 < len(edges) else len(line.rstrip("\r"))
-    return line[:start] + status_cell(line[start:end], status) + line[end:]
+    return line[:start] + rewrite(line[start:end]) + line[end:]
 
 
 def status_cell(cell: str, status: str) -> str:
@@ -138,6 +142,22 @@ def create_index(slug: str, tasks: Iterable[Task]) -> bytes:
     table = [_row(CREATED_COLUMNS), "|" + "---|" * len(CREATED_COLUMNS)]
     rows = [_task_row(task) for task in sorted(tasks, key=lambda task: (task.id, task.path))]
     return encode("\n".join([*head, *table, *rows, ""]))
+
+
+def is_created(data: bytes) -> bool:
+    """Whether we made this index: then the task files hold all it says."""
+    return CREATED_MARK in decode(data[:4096]).split("\n")[:8]
+
+
+def planners_text(data: bytes) -> tuple[str, ...]:
+    """The index's lines with nothing in the cells and numbers that are ours to write: what a planner meant by it."""
+    index = parse_index(data)
+    lines = list(index.lines)
+    for line, column in index.column.items():
+        lines[line] = _with_cell(lines[line], column, lambda _: "")
+    if index.progress is not None:
+        lines[index.progress] = _PROGRESS.sub("", lines[index.progress], count=1)
+    return tuple(lines)
 
 
 def add_rows(index: BoardIndex, tasks: Sequence[Task]) -> BoardIndex:

@@ -20,7 +20,7 @@ from parsers.faults import Fault
 from parsers.layout import classify, stem_at
 from parsers.strict_json import parse_strict
 
-PROTOCOL_SHAPE = "a malformed envelope changes nothing (R-03)"
+PROTOCOL_SHAPE = "a malformed envelope changes nothing"
 ERRORS_SHOWN = 20  # a hostile file can have half a million
 
 
@@ -105,8 +105,34 @@ def _shape_faults(path: str, errors: tuple[str, ...]) -> tuple[Fault, ...]:
     faults = []
     for error in errors:
         at, _, what = error.partition(": ")
-        faults.append(Fault("E-SCHEMA", f"{path}:{at}", what, PROTOCOL_SHAPE, f"correct {at} and save the file again"))
+        faults.append(Fault("E-SCHEMA", f"{path}:{at}", what, PROTOCOL_SHAPE, _shape_fix(at, what, path)))
     return tuple(faults)
+
+
+def _shape_fix(at: str, what: str, path: str) -> str:
+    """What to do about one protocol error. A quoted value comes before the words looked for, so the last ones count."""
+    if what.startswith("missing required field "):
+        return f"add {what.removeprefix('missing required field ')}; see `shapeupd validate {path}`"
+    if what.startswith("expected "):
+        types = what.removeprefix("expected ").partition(", got ")[0].split("|")
+        return "make it " + " or ".join(_TYPE_WORDS.get(name, name) for name in types)
+    _, found, listed = what.rpartition(" not in enum [")
+    if found:
+        return f"use one of {listed.removesuffix(']')}"
+    _, found, pattern = what.rpartition(" does not match pattern ")
+    if found:
+        return f"match the pattern {pattern}"
+    return f"correct {at} and save the file again"
+
+
+_TYPE_WORDS = {
+    "string": "a string",
+    "integer": "an integer",
+    "number": "a number",
+    "boolean": "true or false",
+    "array": "an array",
+    "object": "an object",
+}
 
 
 def _misplaced(path: str, order_id: str) -> tuple[Fault, ...]:

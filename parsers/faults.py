@@ -63,6 +63,7 @@ CODES: dict[str, str] = {
     # acting
     "E-NOSPACE": "the disk is full",
     "E-LOCKED": "another reducer held the run's lock for 30 s",
+    "E-JOURNAL": "a journal entry is damaged or missing; what it said cannot be rebuilt",
     "E-CONFLICT": "a journaled edit can no longer be carried out on the file as it stands",
     "E-IO": "the disk refused a read or a write; it is tried again",
     "E-FSYNC": "the disk did not confirm a write; the daemon stops rather than pretend",

@@ -282,7 +282,9 @@ def _unknown(given: _Given) -> Fault:
     from difflib import get_close_matches  # only where something is wrong
 
     near = get_close_matches(given.key, [*KEYS, "rules.R-01"], n=1, cutoff=0.5)
-    fix = f'write "{near[0]}" or remove the line' if near else "remove the line; cli §5 lists the keys"
+    section = given.key.partition(".")[0]
+    known = [key for key in KEYS if key.startswith(f"{section}.")] or sorted({key.partition(".")[0] for key in KEYS})
+    fix = f'write "{near[0]}" or remove the line' if near else f"remove the line; known are {', '.join(known)}"
     return _fault(given.where, f'there is no setting "{given.key}"', "a misspelt rule would silently not hold", fix)
 
 

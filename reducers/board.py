@@ -9,7 +9,16 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from parsers.board import BoardIndex, add_rows, create_index, parse_index, row_of, set_statuses
+from parsers.board import (
+    BoardIndex,
+    add_rows,
+    create_index,
+    is_created,
+    parse_index,
+    planners_text,
+    row_of,
+    set_statuses,
+)
 from parsers.envelopes import WorkOrder
 from parsers.tasks import Task
 from reducers.task_index import TaskIndex
@@ -28,6 +37,19 @@ def derive_index(index: BoardIndex | None, slug: str, tasks: TaskIndex, changed:
     if missing:
         index = add_rows(index, missing)
     return set_statuses(index, looked_at, tasks.done, len(tasks))
+
+
+INDEX_BASE = "index-base.md"  # in the journal folder: the planner's index as it was before our first row
+
+
+def standing_index(data: bytes | None, base: bytes | None) -> bytes | None:
+    """The index to go on from: what stands there, else the kept one where it is gone or a power cut left nothing of it."""
+    return data if data is not None and data.strip(b"\0\r\n\t ") else base if base is not None else data
+
+
+def needs_base(data: bytes, base: bytes | None) -> bool:
+    """Whether the planner's text in this index is not kept yet; an index that we made holds none."""
+    return not is_created(data) and (base is None or planners_text(base) != planners_text(data))
 
 
 class Scope(NamedTuple):
@@ -175,6 +197,7 @@ def reduce_board(
         ],
         "undispatched": _undispatched(tasks, scopes),
         "stuck": _stuck(tasks, waves),
+        "unmet": _unmet(tasks, acs),
     }
 
 
@@ -184,6 +207,16 @@ def _undispatched(tasks: Sequence[Task], scopes: Sequence[Scope]) -> list[dict[s
         {"rule": "BOARD-UNDISPATCHED", "scope_id": scope.scope_id}
         for scope in scopes
         if not scope.has_result and any(task.status == "done" for task in tasks_for_scope(tasks, scope))
+    ]
+
+
+def _unmet(tasks: Sequence[Task], acs: Mapping[str, tuple[int, int]]) -> list[dict[str, object]]:
+    """Done tasks with criteria that nobody reported as passed: the worker said done, not the boxes. Source: R-43."""
+    return [
+        {"task_id": task.id, "open": total - done}
+        for task in tasks
+        for done, total in (acs.get(task.path, (0, 0)),)
+        if task.status == "done" and done < total
     ]
 
 

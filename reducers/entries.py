@@ -185,13 +185,14 @@ def _has_block(data: bytes, step: EditEntry) -> bool:
     return any(isinstance(edit, AddBlock) and text.count(edit.text) >= edit.times for edit in step.edits)
 
 
-def complete_appends(data: bytes, steps: Sequence[AppendEntry]) -> tuple[int, bytes] | None:
+def complete_appends(data: bytes, steps: Sequence[AppendEntry], *, is_whole: bool = False) -> tuple[int, bytes] | None:
     """(offset to cut at, bytes to add) that bring a ledger to hold every journaled append once; None when it does.
 
     An append that is not at its offset is looked for elsewhere: someone may have added or taken out rows, and rows that were
-    taken out and came back stand behind later ones. Of two equal appends each needs a place of its own.
+    taken out and came back stand behind later ones. Of two equal appends each needs a place of its own. `is_whole`: these are
+    all appends there ever were, so whatever stands anywhere in the ledger is one of them.
     """
-    kept, added, found_to, has_moved = data, b"", 0, False
+    kept, added, found_to, has_moved = data, b"", 0, is_whole
     spent: dict[bytes, int] = {}  # where the last place that was given to an append of this text ends
     for step in steps:
         text = encode(step.text)

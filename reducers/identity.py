@@ -106,7 +106,7 @@ def evaluated_fault(run: Run, fact: ResultFact, order: OrderFact | None) -> Faul
         "E-EVALUATED",
         fact.path,
         f"{fact.result.order_id} already has a verdict, and this one is different",
-        "EVAL is called exactly once per round (R-05)",
+        "a round is evaluated exactly once",
         "put the first verdict back, or open the next round for another evaluation",
     )
 
@@ -185,7 +185,7 @@ def attestation(run: Run, fact: ResultFact, order: OrderFact) -> tuple[str | Non
         "E-UNATTESTED",
         fact.path,
         f"result not attested: {found.why_not}",
-        f"{path_of('dispatch', run.slug)} must show that worker {compiled.worker} was dispatched for {compiled.order_id} (R-02)",
+        f"{path_of('dispatch', run.slug)} must show that worker {compiled.worker} was dispatched for {compiled.order_id}",
         f"dispatch the order with the skill {compiled.worker}, or ingest once with --no-receipt-check",
     )
     return (found.dispatched_at, fault, None) if required else (found.dispatched_at, None, fault)

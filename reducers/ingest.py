@@ -139,7 +139,7 @@ def _no_order(run: Run, fact: ResultFact) -> Fault:
         "E-NO-ORDER",
         fact.path,
         f"no order {path_of('order', run.slug, fact.stem)} stands beside it",
-        "every result answers exactly one compiled order (R-01)",
+        "every result answers exactly one compiled order",
         "compile the order, or ingest once with --no-receipt-check",
     )
 
@@ -159,6 +159,6 @@ def _tampered(fact: ResultFact) -> Fault:
         "E-TAMPERED",
         fact.path,
         "the result was changed after a later order had been given",
-        "an applied result is a fact of the past; later work may already rest on it (R-21)",
+        "an applied result is a fact of the past; later work may already rest on it",
         "put the first bytes back, or compile the order again and answer that",
     )

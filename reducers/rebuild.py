@@ -8,7 +8,7 @@ from typing import NamedTuple
 from parsers.board import parse_index, render_index
 from parsers.layout import path_of
 from parsers.tree import DictTree, Tree
-from reducers.board import derive_index
+from reducers.board import INDEX_BASE, derive_index, standing_index
 from reducers.entries import AppendEntry, EditEntry, Entry, complete_appends, roll_forward
 from reducers.task_index import TaskIndex
 
@@ -50,7 +50,7 @@ def _since_base(steps: Sequence[EditEntry]) -> Sequence[EditEntry]:
 
 
 def _completed(data: bytes, steps: Sequence[AppendEntry]) -> bytes:
-    missing = complete_appends(data, steps)
+    missing = complete_appends(data, steps, is_whole=True)
     return data if missing is None else data[: missing[0]] + missing[1]
 
 
@@ -64,5 +64,6 @@ def _index_repair(tree: Tree, slug: str, wanted: dict[str, bytes | None], *, has
     data = tree.read(path)
     if not len(tasks) or (data is None and not has_results):
         return []
-    index = derive_index(None if data is None else parse_index(data), slug, tasks, None)
+    text = standing_index(data, tree.read(path_of("journal", slug, INDEX_BASE)))
+    index = derive_index(None if text is None else parse_index(text), slug, tasks, None)
     return [Repair(path, data, render_index(index))]

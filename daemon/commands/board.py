@@ -27,6 +27,8 @@ def run(args: argparse.Namespace) -> int:
     slugs = [args.slug] if args.slug else list(slugs_of(tree.root))
     boards = [board for slug in slugs if (board := board_of(tree, slug))["tasks"]]
     if not boards:
+        if args.json:
+            print_json({"schema": 1, "boards": []})
         where = folder_of("board-index", args.slug or "<slug>")
         raise Exit(NOTHING_THERE, f"no task files; a planner writes them as {where}/TASK-….md")
     if args.json:

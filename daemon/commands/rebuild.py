@@ -8,9 +8,10 @@ from typing import Any
 from daemon.exits import DONE, WANTING, Exit
 from daemon.offline import opened_offline, place_of
 from daemon.once import settle_all
-from daemon.rebuilding import repair_rows, verify_all
+from daemon.place import Place
+from daemon.rebuilding import rebuild_document
 from daemon.sockets import ask
-from daemon.terminal import print_json
+from daemon.terminal import complain, print_json
 
 HELP = """Recomputes the views and re-applies each journaled edit where it is absent.
 With --verify nothing is written: what would change is listed, and the command ends with 1 if anything would."""
@@ -24,36 +25,36 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     place = place_of(args)
-    answer = ask(place.root, "rebuild", timeout_s=None, verify=args.verify)
-    if answer is None:
-        answer = {"repairs": _offline(args)}
+    answer = ask(place.root, "rebuild", timeout_s=None, verify=args.verify) or _offline(place, args.verify)
     if "error" in answer:
         raise Exit(WANTING, str(answer["error"]))
     repairs: Any = answer["repairs"]
+    damage: Any = answer["damage"]
     if args.json:
-        print_json({"schema": 1, "verify": args.verify, "repairs": repairs})
+        print_json({"schema": 1, "verify": args.verify, "repairs": repairs, "damage": damage})
     else:
-        _show(repairs, args.verify)
-    return WANTING if args.verify and repairs else DONE
+        _show(repairs, damage, args.verify)
+    return WANTING if damage or (args.verify and repairs) else DONE
 
 
-def _offline(args: argparse.Namespace) -> list[dict[str, object]]:
-    place = place_of(args)
-    if args.verify:
-        return repair_rows(verify_all(place.root))
+def _offline(place: Place, verify: bool) -> dict[str, object]:
+    if verify:
+        return rebuild_document(place.root, None)
     with opened_offline(place) as reconciler:
         settle_all(reconciler, place.root)
         repairs = reconciler.rebuild()
         if repairs is None:
             raise Exit(WANTING, "another reducer holds a run's lock; try again when it is done")
-        return repair_rows(repairs)
+        return rebuild_document(place.root, repairs)
 
 
-def _show(repairs: list[dict[str, object]], verify: bool) -> None:
+def _show(repairs: list[dict[str, object]], damage: list[str], verify: bool) -> None:
     for row in repairs:
         was = "missing" if row["was_bytes"] is None else f"{row['was_bytes']} bytes"
         print(f"{row['path']}: {was} -> {row['now_bytes']} bytes")
-    if not repairs:
-        print("the shared state is what the journal says")
-    elif verify:
-        print(f"{len(repairs)} files would change; `shapeupd rebuild` changes them")
+    for fault in damage:
+        complain(fault)
+    if repairs and verify:
+        print(f"{len(repairs)} {'file' if len(repairs) == 1 else 'files'} would change; `shapeupd rebuild` does it")
+    elif not repairs:
+        print("the shared state is what the journal says" + (", as far as it can be read" if damage else ""))

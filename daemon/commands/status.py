@@ -10,6 +10,7 @@ from daemon.exits import DONE, NOTHING_THERE, Exit
 from daemon.place import Place, find_place
 from daemon.sockets import ask
 from daemon.terminal import complain, escape, print_json, print_table
+from daemon.wanting import print_wanting
 
 HELP = """Shows the daemon, its runs with their live orders, the queue, latency and event counters.
 Ends with 3 when no daemon lives; the runs found on disk are shown all the same."""
@@ -76,6 +77,9 @@ def _show(document: Mapping[str, object], place: Place) -> None:
         print_table(("feature", "run", "status", "round", "live orders", "rejected", "pending", "trips"), rows)
     else:
         print("no runs")
+    match document.get("runs"):
+        case [*runs]:
+            print_wanting([item for run in runs if isinstance(run, dict) for item in _wanting_of(run)])
     _show_traffic(document)
 
 
@@ -83,6 +87,11 @@ def _run_row(run: Mapping[str, object]) -> tuple[str, ...]:
     cells = (run.get("slug"), run.get("run_id"), run.get("status"), run.get("round"))
     lists = (run.get("live_orders"), run.get("rejected"), run.get("pending"), run.get("trips"))
     return (*("-" if cell is None else str(cell) for cell in cells), *map(_names, lists))
+
+
+def _wanting_of(run: Mapping[str, object]) -> list[object]:
+    wanting = run.get("wanting")
+    return wanting if isinstance(wanting, list) else []
 
 
 def _names(value: object) -> str:

@@ -9,6 +9,7 @@ from daemon.exits import DONE, NOTHING_THERE, WANTING, Exit
 from daemon.place import find_place
 from daemon.sockets import ask
 from daemon.terminal import print_json
+from daemon.wanting import print_wanting
 
 HELP = """Waits until the daemon has settled all that landed before this call.
 Ends with 0 when nothing stands open, 1 when something is rejected or pending, 3 when no daemon lives."""
@@ -35,6 +36,7 @@ def run(args: argparse.Namespace) -> int:
         print_json({"schema": 1} | {key: value for key, value in answer.items() if key != "schema"})
     else:
         print("settled" + (f"; {rejected} rejected, {pending} pending" if rejected or pending else ""))
+        print_wanting(answer.get("wanting"))
     return WANTING if rejected or pending else DONE
 
 

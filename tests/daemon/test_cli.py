@@ -17,6 +17,7 @@ from daemon.exits import Exit
 from daemon.log import NAME, Log
 from daemon.place import server_socket
 from daemon.sockets import Server
+from daemon.terminal import print_table
 
 HEAVY = (
     "pydantic",
@@ -118,6 +119,28 @@ def test_repo_stands_before_or_behind_the_verb(monkeypatch, world):
     assert seen == [(".",), (".",), ()]
 
 
+@pytest.mark.parametrize("words", [["--frobnicate"], ["--repo", ".", "--frobnicate", "status"]])
+def test_an_unknown_flag_without_a_verb_shows_the_usage_of_the_top_level(words, capsys):
+    assert cli.main(words) == 2
+    text = capsys.readouterr().err
+    assert "usage: shapeupd [--repo DIR] [COMMAND" in text
+    assert "--frobnicate" in text
+
+
+def test_help_is_a_word_as_well_as_a_flag(capsys):
+    for words, same in (
+        (["help"], ["-h"]),
+        (["help", "status"], ["status", "-h"]),
+        (["--repo", ".", "help", "log"], ["log", "-h"]),
+    ):
+        assert cli.main(words) == 0
+        shown = capsys.readouterr().out
+        assert cli.main(same) == 0
+        assert shown == capsys.readouterr().out
+    assert cli.main(["help", "bord"]) == 2
+    assert 'did you mean "board"?' in capsys.readouterr().err
+
+
 def test_no_verb_means_run(monkeypatch):
     fake_verb(monkeypatch, lambda args: args.number)
     monkeypatch.setattr(cli, "DEFAULT", "fake")
@@ -214,6 +237,26 @@ def test_a_reader_that_has_seen_enough_is_no_bug(world):
     assert answer.returncode == 0
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="there is no /dev/full here")
+@pytest.mark.parametrize("words", [["layout"], ["layout", "--json"], ["--help"], ["status", "--json"]])
+def test_output_that_cannot_be_written_is_no_bug(world, words):
+    with open("/dev/full", "w") as full:
+        answer = subprocess.run(
+            [sys.executable, "-I", "-m", "daemon", *words], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert answer.returncode == 1
+    assert answer.stderr.splitlines()[-1] == "shapeupd: cannot write the output: No space left on device"
+    assert "Traceback" not in answer.stderr
+    assert not (world / ".shapeup").exists()
+
+
+def test_a_board_without_tasks_is_an_empty_document_and_ends_with_3(world, capsys):
+    assert cli.main(["board", "--json"]) == 3
+    captured = capsys.readouterr()
+    assert json.loads(captured.out) == {"schema": 1, "boards": []}
+    assert "no task files" in captured.err
+
+
 def test_status_without_a_daemon_ends_with_3_and_shows_the_runs_on_disk(world, capsys):
     orders = world / ".shapeup/checkout/orders"
     results = world / ".shapeup/checkout/results"
@@ -285,6 +328,28 @@ def test_status_shows_what_the_daemon_says(answering, capsys):
 def test_sync_ends_with_what_stands_open(answering, answer, status):
     answering(answer)
     assert cli.main(["sync"]) == status
+
+
+def wanting(number, outcome="rejected", code="E-STEM"):
+    path = f".shapeup/checkout/results/a-r1-a{number}.json"
+    return {"path": path, "order_id": f"checkout/a-r1-a{number}", "outcome": outcome, "code": code}
+
+
+def test_sync_names_up_to_five_that_stand_open_and_where_the_reasons_lie(answering, capsys):
+    answering({"rejected": 7, "pending": 0, "wanting": [wanting(number) for number in range(7)]})
+    assert cli.main(["sync"]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "settled; 7 rejected, 0 pending"
+    assert lines[1] == "  .shapeup/checkout/results/a-r1-a0.json: rejected E-STEM"
+    assert lines[6:] == ["  and 2 more", "see .shapeup/checkout/rejections/"]
+
+
+def test_status_names_what_stands_open_below_its_table(answering, capsys):
+    waits = {"slug": "checkout", "wanting": [wanting(1, "pending", "E-NO-ORDER")]}
+    answering({"daemon": None, "runs": [waits, {"slug": "older"}], "queue": 0})
+    assert cli.main(["status"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2:] == ["  .shapeup/checkout/results/a-r1-a1.json: pending E-NO-ORDER", "queue 0"]
 
 
 def test_sync_without_a_daemon_ends_with_3(capsys):
@@ -364,6 +429,95 @@ def test_what_an_ingest_would_refuse_beyond_the_shape_is_a_note(world, capsys):
     assert "E-STEM" in captured.err
 
 
+RESULT = {"schema_version": 1, "order_id": "checkout/cart-r1-a1", "worker": "task-executor", "status": "done"}
+RECEIPT = {"slug": "checkout", "started_at": "2026-03-01T09:00:00.000Z", "started": True}
+
+
+@pytest.mark.parametrize(
+    ("change", "codes"),
+    [
+        ({}, []),
+        ({"order_id": "checkout/other-r1-a1"}, ["E-ORDER-MISMATCH"]),
+        ({"worker": "orient"}, ["E-WORKER"]),
+        ({"verdict": {"overall": "PASS"}}, ["E-FIELD-RIGHTS"]),
+        ({"task_results": [{"task_id": "TASK-9", "status": "done"}]}, ["E-NO-TASK"]),
+    ],
+)
+def test_what_an_ingest_would_refuse_of_a_result_is_a_note_and_nothing_is_written(world, capsys, change, codes):
+    envelope(world, "orders", "cart-r1-a1", ORDER)
+    file = envelope(world, "results", "cart-r1-a1", RESULT | {"task_results": []} | change)
+    before = sorted(world.rglob("*"))
+    assert cli.main(["validate", "--json", file]) == 0
+    captured = capsys.readouterr()
+    (judged,) = json.loads(captured.out)["files"]
+    assert judged["valid"]
+    assert [note["code"] for note in judged["notes"]] == codes
+    assert all(set(note) == {"code", "where", "what", "why", "fix"} for note in judged["notes"])
+    assert all(code in captured.err for code in codes)
+    assert sorted(world.rglob("*")) == before
+
+
+def test_a_result_that_would_wait_for_its_order_gets_a_note_and_one_that_was_applied_none(world, capsys, monkeypatch):
+    file = envelope(world, "results", "cart-r1-a1", RESULT | {"task_results": []})
+    receipt = world / ".shapeup/checkout/receipt.json"
+    receipt.write_text(json.dumps(RECEIPT))
+    (world / "elsewhere").mkdir()
+    monkeypatch.chdir(world / "elsewhere")  # a file is judged where it lies
+    assert cli.main(["validate", file]) == 0
+    assert "E-NO-ORDER" in capsys.readouterr().err
+    monkeypatch.chdir(world)
+    envelope(world, "orders", "cart-r1-a1", ORDER)
+    assert cli.main(["run", "--once", "--log-format", "json"]) == 0
+    capsys.readouterr()
+    assert cli.main(["validate", file]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_the_attestation_of_the_settings_counts_for_the_notes(world, capsys):
+    envelope(world, "orders", "cart-r1-a1", ORDER)
+    file = envelope(world, "results", "cart-r1-a1", RESULT | {"task_results": []})
+    (world / ".shapeupd.toml").write_text('[ingest]\nattestation = "require"\n')
+    assert cli.main(["validate", file]) == 0
+    assert "E-UNATTESTED" in capsys.readouterr().err
+    (world / ".shapeupd.toml").write_text('[ingest]\nattestation = "maybe"\n')
+    assert cli.main(["validate", file]) == 0
+    assert "E-SETTINGS" in capsys.readouterr().err
+
+
+def test_a_result_that_a_later_order_has_overtaken_is_noted_as_tampered(world, capsys):
+    envelope(world, "orders", "cart-r1-a1", ORDER | {"compiled_at": "2026-03-01T10:00:00.000Z"})
+    file = envelope(world, "results", "cart-r1-a1", RESULT | {"task_results": []})
+    assert cli.main(["run", "--once", "--log-format", "json"]) == 0
+    later = {"order_id": "checkout/cart-r1-a2", "compiled_at": "2026-03-01T11:00:00.000Z"}
+    envelope(world, "orders", "cart-r1-a2", ORDER | later)
+    envelope(world, "results", "cart-r1-a1", RESULT | {"task_results": [], "status": "failed"})
+    capsys.readouterr()
+    assert cli.main(["validate", file]) == 0
+    assert "E-TAMPERED" in capsys.readouterr().err
+
+
+def test_a_result_outside_any_run_is_judged_by_its_shape_alone(world, capsys):
+    (world / "some.json").write_text(json.dumps(RESULT | {"task_results": []}))
+    assert cli.main(["validate", "--as", "result", "some.json"]) == 0
+    assert capsys.readouterr().err == ""
+
+
+def test_json_that_does_not_parse_is_told_with_line_and_column(world, capsys):
+    file = envelope(world, "orders", "cart-r1-a1", '{\n  "schema_version": 1,\n  oops\n}')
+    assert cli.main(["validate", file]) == 1
+    assert capsys.readouterr().out.startswith(f"{file}: 3:3: not JSON: ")
+
+
+@pytest.mark.parametrize("words", [[], ["--as", "order"]])
+def test_a_missing_file_and_a_folder_are_told_before_the_kind_is_asked_about(world, capsys, words):
+    (world / "folder").mkdir()
+    assert cli.main(["validate", *words, "missing.json", "folder"]) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "shapeupd: missing.json: does not exist",
+        "shapeupd: folder: is a folder",
+    ]
+
+
 def test_the_kind_follows_from_the_folder_or_is_told(world, capsys):
     plain = world / "some.json"
     plain.write_text(json.dumps(ORDER))
@@ -390,9 +544,16 @@ def test_a_table_is_plain_in_a_pipe_and_drawn_when_forced(monkeypatch, capsys):
     drawn = capsys.readouterr().out
     assert "\x1b[" in drawn
     assert "\x1b[" not in plain
+
+
+def test_with_no_color_a_table_is_drawn_without_any_style_its_title_included(monkeypatch, capsys):
+    monkeypatch.setenv("CLICOLOR_FORCE", "1")
     monkeypatch.setenv("NO_COLOR", "1")
-    cli.main(["layout"])
-    assert "\x1b[3" not in capsys.readouterr().out
+    print_table(("id", "title"), [("a", "b")], title="checkout: 0 of 1 tasks done")
+    drawn = capsys.readouterr().out
+    assert "─" in drawn
+    assert "checkout" in drawn
+    assert "\x1b" not in drawn
 
 
 def test_stdout_that_is_closed_is_no_bug(monkeypatch):

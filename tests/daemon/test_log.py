@@ -118,6 +118,19 @@ def test_a_row_reads_as_one_sentence():
     )
 
 
+def test_warnings_stand_behind_what_happened():
+    row = {
+        "at": "2026-03-01T12:04:31.220Z",
+        "level": "info",
+        "event": "result.applied",
+        "subject": "checkout/cart-r1-a1",
+        "warnings": ["no order stands beside it"],
+        "tasks_updated": ["TASK-003 done"],
+        "ms": 4.1,
+    }
+    assert render_row(row, zone=UTC).endswith("TASK-003 done · 4 ms · warning: no order stands beside it")
+
+
 def test_an_error_stands_in_full_below_its_event():
     error = "a.md:4: E-JSON bad\n  why: x\n  fix: y"
     row = {

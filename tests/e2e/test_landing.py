@@ -57,7 +57,7 @@ def test_a_result_waits_for_its_order_where_the_run_has_a_receipt(tmp_path: Path
     with daemon(tmp_path) as living:
         run.result("core-r1-a1")
         living.wait_for("result.pending", f"{SLUG}/core-r1-a1")
-        assert living.sync() == {"settled": 0, "rejected": 0, "pending": 1}
+        assert living.sync().items() >= {"settled": 0, "rejected": 0, "pending": 1}.items()
         assert run.status("TASK-1") == "ready"
         assert shapeupd("sync", "--repo", str(tmp_path)).returncode == 1
         run.order("core-r1-a1")

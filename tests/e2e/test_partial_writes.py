@@ -119,4 +119,4 @@ def test_sync_waits_for_a_file_that_is_still_being_judged(tmp_path: Path) -> Non
     run = SmallRun(tmp_path)
     with daemon(tmp_path) as living:
         run.write("results/core-r1-a1.json", "{")
-        assert living.sync() == {"settled": 0, "rejected": 1, "pending": 0}
+        assert living.sync().items() >= {"settled": 0, "rejected": 1, "pending": 0}.items()

@@ -7,10 +7,12 @@ import os
 import shutil
 import signal
 import subprocess
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 
+from daemon.sockets import ask
 from tests.e2e.living import COMMAND, SLUG, SmallRun, daemon, shapeupd
 
 
@@ -152,3 +154,76 @@ def test_the_demo_shows_what_it_claims(tmp_path: Path) -> None:
     assert "Every step showed what it claims." in demo.stdout
     assert not list(tmp_path.glob("shapeupd-demo-*"))
     shutil.rmtree(tmp_path, ignore_errors=True)
+
+
+@pytest.mark.parametrize("with_daemon", [False, True], ids=["alone", "beside a daemon"])
+def test_ingest_waits_for_a_file_that_may_still_be_written_and_then_says_what_is_wrong(
+    with_daemon: bool, tmp_path: Path
+) -> None:
+    run = SmallRun(tmp_path)
+    with daemon(tmp_path) if with_daemon else nullcontext():
+        told = shapeupd("ingest", str(run.write("results/core-r1-a1.json", '{"schema_version": 1,')))
+    assert told.returncode == 1, told.stderr
+    assert "E-JSON" in told.stderr
+
+
+def test_a_damaged_journal_is_said_and_a_rebuild_doubles_nothing(tmp_path: Path) -> None:
+    run = SmallRun(tmp_path)
+    for n in range(1, 4):
+        run.order(f"core-r1-a{n}")
+        run.result(f"core-r1-a{n}", task_id=f"TASK-{n}")
+        assert shapeupd("run", "--once", "--repo", str(tmp_path)).returncode == 0
+    journal = run.local / "journal/000001.jsonl"
+    first, second, third = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(first + b"X" + second[1:] + third)
+    (run.local / "legs.jsonl").unlink()
+    for _ in range(2):
+        told = shapeupd("rebuild", "--repo", str(tmp_path))
+        assert told.returncode == 1
+        assert "journal/000001.jsonl:2: E-JOURNAL" in told.stderr
+        assert [row["order_id"] for row in run.rows("legs.jsonl")] == ["cart/core-r1-a1", "cart/core-r1-a3"]
+    with daemon(tmp_path) as living:
+        assert living.wait_for("daemon.error")["code"] == "E-JOURNAL"
+    shutil.rmtree(run.local / "journal")
+    verify = shapeupd("rebuild", "--verify", "--repo", str(tmp_path))
+    assert verify.returncode == 1
+    assert "there is no journal" in verify.stderr
+
+
+def test_a_planners_index_that_is_lost_comes_back_with_the_planners_text(tmp_path: Path) -> None:
+    run = SmallRun(tmp_path)
+    index = run.local / "tasks/_index.md"
+    index.write_text(index.read_text() + "\nTalk to the shop before TASK-3.\n")
+    run.result("core-r1-a1")
+    assert shapeupd("run", "--once", "--repo", str(tmp_path)).returncode == 0
+    before = index.read_bytes()
+    for damage in (lambda: index.unlink(), lambda: index.write_bytes(b""), lambda: index.write_bytes(b"\0" * 40)):
+        damage()
+        assert shapeupd("rebuild", "--verify", "--repo", str(tmp_path)).returncode == 1
+        assert shapeupd("run", "--once", "--repo", str(tmp_path)).returncode == 0
+        assert index.read_bytes() == before
+
+
+def test_an_idle_daemon_says_nothing_and_its_own_files_are_no_news(tmp_path: Path) -> None:
+    run = SmallRun(tmp_path)
+    (tmp_path / ".shapeupd.toml").write_text("[watch]\nrescan_s = 0.2\n")
+    with daemon(tmp_path) as living:
+        run.result("core-r1-a1")
+        living.wait_for("result.applied")
+        living.sync()
+        status = ask(tmp_path, "status")
+        assert status is not None
+        rescans = status["counters"]["watch.rescans"]  # type: ignore[index]
+        said = len(living.rows)
+        while (now := ask(tmp_path, "status")) and now["counters"]["watch.rescans"] < rescans + 5:  # type: ignore[index]
+            pass  # five timed rescans, counted by the daemon itself
+        assert living.rows[said:] == []
+
+
+def test_a_folder_in_a_results_place_is_refused_by_a_running_daemon(tmp_path: Path) -> None:
+    run = SmallRun(tmp_path)
+    (run.local / "results").mkdir()
+    with daemon(tmp_path) as living:
+        living.sync()
+        (run.local / "results/core-r1-a1.json").mkdir()
+        assert living.wait_for("result.rejected")["code"] == "E-NOT-A-FILE"

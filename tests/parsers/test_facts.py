@@ -98,6 +98,29 @@ def test_at_most_twenty_faults_are_told() -> None:
     assert read.faults[0].where == f"{RESULT_PATH}:$.artifacts[0]"
 
 
+@pytest.mark.parametrize(
+    ("change", "at", "fix"),
+    [
+        ({"order_id": None}, "$.order_id", "make it a string"),
+        ({"artifacts": 7}, "$.artifacts", "make it an array"),
+        ({"status": "success"}, "$.status", "use one of done, partial, escalated, failed"),
+        ({"status": "a not in enum [x]"}, "$.status", "use one of done, partial, escalated, failed"),
+    ],
+)
+def test_the_fix_of_a_wrong_shape_says_what_to_write(change: dict[str, Any], at: str, fix: str) -> None:
+    faults = read_result(RESULT_PATH, json.dumps(RESULT | change).encode()).faults
+    assert [(fault.where, fault.fix) for fault in faults] == [(f"{RESULT_PATH}:{at}", fix)]
+
+
+def test_a_missing_field_is_to_be_added_and_a_pattern_to_be_matched() -> None:
+    lacking = {key: value for key, value in RESULT.items() if key != "status"}
+    (fault,) = read_result(RESULT_PATH, json.dumps(lacking).encode()).faults
+    assert fault.fix == f'add "status"; see `shapeupd validate {RESULT_PATH}`'
+    (fault,) = order(order_id="Mail does not match pattern x").faults
+    assert fault.fix.startswith("match the pattern ^")
+    assert fault.why == "a malformed envelope changes nothing"
+
+
 @given(st.binary(max_size=60) | st.text(st.sampled_from('{}[]":,1a\\u0eE.- ntrf'), max_size=40).map(str.encode))
 def test_any_bytes_are_a_fact_or_a_fault_with_a_listed_code(data: bytes) -> None:
     for read in (read_order(ORDER_PATH, data), read_result(RESULT_PATH, data)):

@@ -45,6 +45,13 @@ def test_an_unknown_key_is_refused_with_its_line_and_the_nearest_known_one():
     assert '"gate.strict"' in fault.fix
 
 
+def test_an_unknown_key_that_resembles_none_gets_the_keys_of_its_section_or_the_sections():
+    _, (fault,) = settle(committed="[log]\nzzzzzzzzzz = 1\n")
+    assert fault.fix == "remove the line; known are log.level, log.max_mb, log.keep"
+    _, (fault,) = settle(committed="[zzzzzzzzzz]\nqqq = 1\n")
+    assert fault.fix.startswith("remove the line; known are advisor, board, ")
+
+
 @pytest.mark.parametrize(
     "text", ["strict = true", "[gate.deep]\nx = 1", '"gate.strict" = true', "[gates]\nstrict = true"]
 )

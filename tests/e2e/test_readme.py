@@ -12,15 +12,15 @@ README = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 FENCE = re.compile(r"^( *)```(?:json|markdown)\n(.*?)^ *```$", re.DOTALL | re.MULTILINE)
 
 
-def blocks(heading: str) -> list[str]:
-    """The examples of one section, in order."""
-    section = README.split(f"\n## {heading}\n")[1].split("\n## ")[0]
+def blocks(heading: str, following: str) -> list[str]:
+    """The examples of one section, in order; an example may hold a heading of its own."""
+    section = README.split(f"\n## {heading}\n")[1].split(f"\n## {following}\n")[0]
     return [dedent(text) for _, text in FENCE.findall(section)]
 
 
 def test_the_three_files_of_the_first_run_are_valid_and_tick_the_task(tmp_path: Path) -> None:
-    (result,) = blocks("What it does")
-    task, order, dispatch = blocks("A first run by hand")
+    (result,) = blocks("What it does", "A first run by hand")
+    task, order, dispatch = blocks("A first run by hand", "Commands")
     local = tmp_path / ".shapeup/checkout"
     paths = [local / "tasks/TASK-003.md", local / "orders/cart-r1-a1.json", local / "results/cart-r1-a1.json"]
     for path, text in zip(paths, (task, order, result), strict=True):

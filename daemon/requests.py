@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from datetime import datetime
 from pathlib import Path
 from statistics import quantiles
-from typing import TYPE_CHECKING
 
 from daemon import clock
 from daemon.rebuilding import rebuild_document
@@ -16,11 +16,9 @@ from daemon.runs_on_disk import runs_on_disk
 from daemon.settled import Settled
 from daemon.sockets import Message
 from daemon.version import VERSION
+from daemon.watcher import Watcher
 from parsers.faults import render_fault
 from parsers.tree import Unreadable
-
-if TYPE_CHECKING:
-    from daemon.service import Service
 
 WANTING_SHOWN = 100
 
@@ -50,27 +48,27 @@ class Request:
         return self._answer
 
 
-def answer_status(service: Service) -> Message:
+def answer_status(
+    root: Path, started_at: datetime, watcher: Watcher, reconciler: Reconciler, counters: Mapping[str, int]
+) -> Message:
     """The `status` document. Source: rulings J."""
-    started = service.started_at
-    uptime_s = (clock.now() - started).total_seconds()
-    daemon = {"pid": os.getpid(), "version": VERSION, "started_at": clock.iso(started), "uptime_s": round(uptime_s, 1)}
-    watcher = service.watcher
+    uptime_s = round((clock.now() - started_at).total_seconds(), 1)
+    daemon = {"pid": os.getpid(), "version": VERSION, "started_at": clock.iso(started_at), "uptime_s": uptime_s}
     return {
         "schema": 1,
         "daemon": {**daemon, "degraded": watcher.degraded},
-        "runs": _runs(service),
-        "queue": service.reconciler.queued(),
-        "latency": _latency(service.reconciler.latencies_ms),
-        "counters": {**service.log.counters, **{f"watch.{name}": n for name, n in watcher.counters.items()}},
+        "runs": _runs(root, reconciler),
+        "queue": reconciler.queued(),
+        "latency": _latency(reconciler.latencies_ms),
+        "counters": {**counters, **{f"watch.{name}": n for name, n in watcher.counters.items()}},
     }
 
 
-def _runs(service: Service) -> list[dict[str, object]]:
+def _runs(root: Path, reconciler: Reconciler) -> list[dict[str, object]]:
     """The runs on disk, with what the daemon knows better: which orders are live, what stands refused or waits."""
-    known = {run.slug: run for run in service.reconciler.runs()}
+    known = {run.slug: run for run in reconciler.runs()}
     found = []
-    for row in runs_on_disk(service.place.root):
+    for row in runs_on_disk(root):
         run = known.get(str(row["slug"]))
         if run:
             tally = run.tally()

@@ -171,7 +171,8 @@ class Service:
         while self._requests:
             request = self._requests.popleft()
             if request.verb == "status":
-                request.answer(answer_status(self))
+                root, counters = self.place.root, self.log.counters
+                request.answer(answer_status(root, self.started_at, self.watcher, self.reconciler, counters))
             elif request.verb in WAITING:
                 self.watcher.rescan(is_timed=False)
                 self.reconciler.settle()

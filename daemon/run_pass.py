@@ -287,7 +287,7 @@ class RunPass:
         if paths is not None:
             tasks = [task for path in paths if (task := self.state.tasks.get(path))]
         try:
-            written = self._board.derive(self.state, tasks, create=bool(self.state.records))
+            written = self._board.derive(self.state, tasks, create=self.state.has_applied)
         except Unreadable as stop:
             self._notice("daemon.error", {"subject": stop.fault.where, "code": stop.fault.code, "error": stop.fault})
             return

@@ -21,6 +21,7 @@ from parsers.times import parse_time
 from parsers.tree import Unreadable
 from reducers.changes import Change, EditTask
 from reducers.entries import AppendEntry, Entry
+from reducers.identity import APPLIED
 from reducers.run import Attestation, Run
 from reducers.task_index import TaskIndex, is_task_name
 
@@ -37,6 +38,7 @@ class RunState:
         self.claimed: dict[str, str] = {}
         self.records: dict[str, tuple[IngestRow, ...]] = {}
         self.records_since: str | None = None
+        self.has_applied = False  # a result moved this board: from then on an index is made where none stands
         self.had_records = False  # before this daemon began: what is older may be another reducer's work
         self.legs: dict[str, tuple[LegRow, ...]] = {}
         self.rejections: set[str] = set()
@@ -108,6 +110,7 @@ class RunState:
 
     def _add_record(self, row: IngestRow) -> None:
         rows = self.records.get(row.order_id, ())
+        self.has_applied |= row.outcome in APPLIED
         if row not in rows:
             self.records[row.order_id] = (*rows, row)
         if row.at is not None and (self.records_since is None or row.at < self.records_since):

@@ -10,6 +10,7 @@ from parsers.layout import path_of
 from parsers.tree import DictTree, Tree
 from reducers.board import INDEX_BASE, derive_index, standing_index
 from reducers.entries import AppendEntry, EditEntry, Entry, complete_appends, roll_forward
+from reducers.identity import APPLIED
 from reducers.task_index import TaskIndex
 
 
@@ -29,7 +30,9 @@ def rebuild_run(tree: Tree, slug: str, entries: Iterable[Entry], *, write_index:
     """
     edits: dict[str, list[EditEntry]] = {}
     appends: dict[str, list[AppendEntry]] = {}
+    has_applied = False
     for entry in entries:
+        has_applied |= entry.cause.outcome in APPLIED
         for step in entry.steps:
             if isinstance(step, EditEntry):
                 edits.setdefault(step.path, []).append(step)
@@ -40,7 +43,7 @@ def rebuild_run(tree: Tree, slug: str, entries: Iterable[Entry], *, write_index:
         wanted[path] = _completed(tree.read(path) or b"", adds)
     repairs = [Repair(path, tree.read(path), now) for path, now in wanted.items() if now is not None]
     if write_index:
-        repairs += _index_repair(tree, slug, wanted, has_results=bool(appends))
+        repairs += _index_repair(tree, slug, wanted, has_applied=has_applied)
     return tuple(repair for repair in repairs if repair.was != repair.now)
 
 
@@ -54,7 +57,7 @@ def _completed(data: bytes, steps: Sequence[AppendEntry]) -> bytes:
     return data if missing is None else data[: missing[0]] + missing[1]
 
 
-def _index_repair(tree: Tree, slug: str, wanted: dict[str, bytes | None], *, has_results: bool) -> list[Repair]:
+def _index_repair(tree: Tree, slug: str, wanted: dict[str, bytes | None], *, has_applied: bool) -> list[Repair]:
     path = path_of("board-index", slug)
     tasks = TaskIndex.read(tree, slug)
     changed = DictTree({path: data for path, data in wanted.items() if data is not None})
@@ -62,7 +65,7 @@ def _index_repair(tree: Tree, slug: str, wanted: dict[str, bytes | None], *, has
         if tasks.get(task_path) or task_path.startswith(path.rsplit("/", 1)[0] + "/"):
             tasks.look(changed, task_path)
     data = tree.read(path)
-    if not len(tasks) or (data is None and not has_results):
+    if not len(tasks) or (data is None and not has_applied):
         return []
     text = standing_index(data, tree.read(path_of("journal", slug, INDEX_BASE)))
     index = derive_index(None if text is None else parse_index(text), slug, tasks, None)

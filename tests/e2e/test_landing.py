@@ -36,6 +36,9 @@ def test_an_index_is_created_where_no_planner_wrote_one(tmp_path: Path) -> None:
     run = SmallRun(tmp_path, with_index=False)
     with daemon(tmp_path) as living:
         living.sync()
+        run.result("bad-r1-a1", task_id="TASK-99")
+        living.wait_for("result.rejected")
+        living.sync()
         assert not (run.local / "tasks/_index.md").exists()
         run.order("core-r1-a1")
         run.result("core-r1-a1")

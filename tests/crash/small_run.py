@@ -172,13 +172,16 @@ def reconciler_of(root: Path, log: Log | None = None) -> Reconciler:
 
 def settle(root: Path, *, checkpoints: bool = True, log: Log | None = None) -> Tally:
     """What `run --once` does: settle everything and put it on disk."""
-    reconciler = reconciler_of(root, log)
+    own = log or Log(root / ".shapeup", lambda: NOW)
+    reconciler = reconciler_of(root, own)
     try:
         tally = settle_all(reconciler, root)
         if checkpoints:
             reconciler.checkpoint()
     finally:
         reconciler.close()
+        if log is None:
+            own.close()
     assert tally is not None
     return tally
 

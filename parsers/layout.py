@@ -132,7 +132,7 @@ def _shelf(path: str) -> tuple[str, str]:
     return parts[0], parts[2] if len(parts) > 2 and parts[1] not in NOT_A_SLUG else ""
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 12)
 def classify(path: str) -> Place | None:
     """The kind, slug and stem of a repository-relative path; None for a path the table does not know."""
     for kind, pattern in _shelves().get(_shelf(path), ()):

@@ -36,4 +36,4 @@ fuzz:
 	SHAPEUP_FUZZ_EXAMPLES=10000 $(PYTHON) -m pytest $$(grep -rl --include='test_*.py' SHAPEUP_FUZZ_EXAMPLES tests)
 
 bench:
-	for file in tests/benchmarks/bench_*.py; do $(PYTHON) $$file || exit 1; done
+	for file in tests/benchmarks/bench_*.py; do env -i PATH="$$PATH" HOME="$$HOME" $(PYTHON) $$file || exit 1; done

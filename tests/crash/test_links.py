@@ -168,14 +168,20 @@ def _swapping(path: Path, twin: Path, swaps: list[str]) -> Iterator[None]:
                 path.rename(aside)
             except FileNotFoundError:
                 continue  # not made yet
+            except OSError:  # a folder of an earlier swap lies aside still
+                shutil.rmtree(aside, ignore_errors=True)
+                continue
             try:
                 path.symlink_to(twin)
                 swaps.append(path.name)
                 path.unlink()
             except OSError:
                 pass  # the daemon was faster: what it put there stands, the link is gone
-            if not path.exists():
-                aside.rename(path)
+            try:
+                if not path.exists():
+                    aside.rename(path)
+            except OSError:
+                pass  # made anew between the look and the rename: that one stands
 
     thread = threading.Thread(target=swap)
     thread.start()

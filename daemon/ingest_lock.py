@@ -64,14 +64,6 @@ class IngestLock:
         except FileNotFoundError:
             pass  # somebody wiped the run's folder meanwhile
 
-    def owner(self) -> dict[str, object]:
-        """Who holds it, as far as it says."""
-        try:
-            with open_folder(self._root, self._parent) as run:
-                return self._owner_at(run)
-        except FileNotFoundError:
-            return {}
-
     def _owner_at(self, run: int) -> dict[str, object]:
         try:
             with _opened(self._name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, run) as lock:

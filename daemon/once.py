@@ -21,9 +21,8 @@ def settle_once(root: Path, settings: Settings, log: Log) -> int:
         reconciler.checkpoint()
     finally:
         reconciler.close()
-    quiet = tally is not None
     print(_sentence(tally) if tally else "not settled: see the log")
-    return DONE if quiet and tally is not None and tally.is_clean else WANTING
+    return DONE if tally is not None and tally.is_clean else WANTING
 
 
 def settle_all(reconciler: Reconciler, root: Path) -> Tally | None:

@@ -31,10 +31,6 @@ class Place(NamedTuple):
         return self.root / path_of("log")
 
     @property
-    def daemon_json(self) -> Path:
-        return self.root / path_of("daemon")
-
-    @property
     def lock(self) -> Path:
         """Outside the LOCAL tree where git gives us a place: wiping `.shapeup/` must not let a second daemon in."""
         return self.root / path_of("daemon-lock") if self.git_dir is None else self.git_dir / "shapeupd.lock"

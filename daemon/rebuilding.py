@@ -10,6 +10,7 @@ from parsers.addresses import SLUG
 from parsers.faults import Fault, render_fault
 from parsers.layout import LOCAL_ROOT, NOT_A_SLUG, folder_of, path_of
 from parsers.ledgers import parse_ingest_rows
+from parsers.tree import Unreadable
 from reducers.rebuild import Repair, rebuild_run
 
 
@@ -18,7 +19,7 @@ def slugs_of(root: Path) -> tuple[str, ...]:
     return tuple(name for name in DiskTree(root).list(LOCAL_ROOT) if SLUG.match(name) and name not in NOT_A_SLUG)
 
 
-def verify_all(root: Path) -> tuple[tuple[Repair, ...], tuple[Fault, ...]]:
+def verify_all(root: Path, *, write_index: bool) -> tuple[tuple[Repair, ...], tuple[Fault, ...]]:
     """What would change over all runs, and what no rebuild can know; nothing is written."""
     tree = DiskTree(root)
     repairs: list[Repair] = []
@@ -26,7 +27,10 @@ def verify_all(root: Path) -> tuple[tuple[Repair, ...], tuple[Fault, ...]]:
     for slug in slugs_of(root):
         journal = Journal(root, slug)
         entries = journal.entries(heal=False)
-        repairs += rebuild_run(tree, slug, entries)
+        try:
+            repairs += rebuild_run(tree, slug, entries, write_index=write_index)
+        except Unreadable as stop:
+            faults.append(stop.fault)
         faults += journal.faults or _gone(tree, slug, has_entries=bool(entries))
     return tuple(repairs), tuple(faults)
 
@@ -42,9 +46,9 @@ def _gone(tree: DiskTree, slug: str, *, has_entries: bool) -> tuple[Fault, ...]:
     return (Fault("E-JOURNAL", folder_of("journal", slug), what, why, fix),)
 
 
-def rebuild_document(root: Path, made: tuple[Repair, ...] | None) -> dict[str, object]:
+def rebuild_document(root: Path, made: tuple[Repair, ...] | None, *, write_index: bool) -> dict[str, object]:
     """{repairs, damage}: `made` None looks at what would change; `damage` is what a rebuild cannot know, as printed."""
-    found, faults = verify_all(root)
+    found, faults = verify_all(root, write_index=write_index)
     repairs = [
         {
             "path": repair.path,

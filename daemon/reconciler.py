@@ -223,6 +223,11 @@ class Reconciler:
             repairs += made
         return tuple(repairs)
 
+    @property
+    def writes_index(self) -> bool:
+        """Whether the board index is kept on disk."""
+        return self._settings.board_write_index
+
     def checkpoint(self) -> None:
         """Put every run's files on disk; where that cannot be noted, the next call tries again. Raises FsyncFailed."""
         for slug, run in self._passes.items():

@@ -121,10 +121,15 @@ def answer_rebuild(reconciler: Reconciler, root: Path, request: Request) -> Mess
     """The files that differ from what the journal says, repaired unless only a look is asked for; None: not yet."""
     if not reconciler.is_quiet():
         return None
-    repairs = None if request.message.get("verify") else reconciler.rebuild()
+    try:
+        repairs = None if request.message.get("verify") else reconciler.rebuild()
+    except Unreadable as stop:
+        return {"error": render_fault(stop.fault)}
+    except OSError as error:
+        return {"error": f"the disk refuses: {error.strerror}; what was repaired stands, run it again"}
     if repairs is None and not request.message.get("verify"):
         return _locked(request)
-    return rebuild_document(root, repairs)
+    return rebuild_document(root, repairs, write_index=reconciler.writes_index)
 
 
 def _locked(request: Request) -> Message | None:

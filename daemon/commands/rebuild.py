@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+from daemon.configuration import load_settings
 from daemon.exits import DONE, WANTING, Exit
 from daemon.offline import opened_offline, place_of
 from daemon.once import settle_all
@@ -12,6 +13,8 @@ from daemon.place import Place
 from daemon.rebuilding import rebuild_document
 from daemon.sockets import ask
 from daemon.terminal import complain, print_json
+from parsers.faults import render_fault
+from parsers.tree import Unreadable
 
 HELP = """Recomputes the views and re-applies each journaled edit where it is absent.
 With --verify nothing is written: what would change is listed, and the command ends with 1 if anything would."""
@@ -39,13 +42,17 @@ def run(args: argparse.Namespace) -> int:
 
 def _offline(place: Place, verify: bool) -> dict[str, object]:
     if verify:
-        return rebuild_document(place.root, None)
+        settings, _ = load_settings(place)
+        return rebuild_document(place.root, None, write_index=settings.board_write_index)
     with opened_offline(place) as reconciler:
         settle_all(reconciler, place.root)
-        repairs = reconciler.rebuild()
+        try:
+            repairs = reconciler.rebuild()
+        except Unreadable as stop:
+            raise Exit(WANTING, render_fault(stop.fault)) from None
         if repairs is None:
             raise Exit(WANTING, "another reducer holds a run's lock; try again when it is done")
-        return rebuild_document(place.root, repairs)
+        return rebuild_document(place.root, repairs, write_index=reconciler.writes_index)
 
 
 def _show(repairs: list[dict[str, object]], damage: list[str], verify: bool) -> None:

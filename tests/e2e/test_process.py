@@ -227,3 +227,19 @@ def test_a_folder_in_a_results_place_is_refused_by_a_running_daemon(tmp_path: Pa
         living.sync()
         (run.local / "results/core-r1-a1.json").mkdir()
         assert living.wait_for("result.rejected")["code"] == "E-NOT-A-FILE"
+
+
+@pytest.mark.parametrize("with_daemon", [False, True], ids=["alone", "beside a daemon"])
+def test_rebuild_names_a_link_in_a_files_place_and_keeps_to_the_settings(with_daemon: bool, tmp_path: Path) -> None:
+    run = SmallRun(tmp_path, with_index=False)
+    (tmp_path / ".shapeupd.toml").write_text("[board]\nwrite_index = false\n")
+    run.result("core-r1-a1")
+    assert shapeupd("run", "--once", "--repo", str(tmp_path)).returncode == 0
+    with daemon(tmp_path) if with_daemon else nullcontext():
+        assert shapeupd("rebuild", "--verify", "--repo", str(tmp_path)).returncode == 0
+        (run.local / "tasks/TASK-1.md").rename(tmp_path / "outside.md")
+        (run.local / "tasks/TASK-1.md").symlink_to(tmp_path / "outside.md")
+        for words in (["--verify"], []):
+            told = shapeupd("rebuild", *words, "--repo", str(tmp_path))
+            assert told.returncode == 1, told.stderr
+            assert "E-SYMLINK" in told.stderr

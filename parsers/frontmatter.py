@@ -1,4 +1,4 @@
-"""The frontmatter dialect of task files and contracts: read values, set one key. Source: protocol §10.1-10.3, W-23, W-28, W-73.
+"""The frontmatter dialect of task files and contracts: values, what could not be read, one key set. Source: protocol §10.1-10.3, W-23, W-28, W-73.
 
 It is not YAML: anchors, aliases, merge keys and tags mean nothing here, so no bomb can be built from them.
 """
@@ -21,12 +21,27 @@ _CODE_SPAN = re.compile(r"(`{1,3})([^`]+)\1\Z")
 _INTEGER = re.compile(r"-?[0-9]{1,18}\Z")
 
 
+class Unread(NamedTuple):
+    """Lines below a key that the dialect cannot take in (§10.1, rows 2 and 4). `line` is the key's, counted from 0."""
+
+    key: str
+    has_inline: bool  # True: the inline value was kept and the lines were not; False: the value reads as null
+    rows: int
+    line: int
+
+
 class Frontmatter(NamedTuple):
-    """The block's values by key, in file order, and its lines: `first` is the line after the opening `---`, `last` the closing one."""
+    """The block's values by key, in file order, and its lines: `first` is the line after the opening `---`, `last` the closing one.
+
+    `lines`: where each key stands, counted from 0. `doubled`: the lines that name a key once more; the first one counts.
+    """
 
     values: dict[str, Value]
     first: int
     last: int
+    lines: dict[str, int]
+    unread: tuple[Unread, ...] = ()
+    doubled: tuple[tuple[str, int], ...] = ()
 
 
 def parse_frontmatter(text: str, where: str) -> tuple[Frontmatter | None, Fault | None]:
@@ -40,7 +55,7 @@ def parse_frontmatter(text: str, where: str) -> tuple[Frontmatter | None, Fault 
         what = f"the frontmatter is larger than {MAX_FRONTMATTER_BYTES} bytes"
         why = "frontmatter holds a task's keys; anything that large belongs in the body"
         return None, Fault("E-FRONTMATTER", where, what, why, "move long values below the closing ---")
-    return Frontmatter(_parse_block(block), 1, last), None
+    return _parse_block(block, last), None
 
 
 def _closing(lines: list[str]) -> int | None:
@@ -50,29 +65,38 @@ def _closing(lines: list[str]) -> int | None:
     return next((at for at in range(1, len(lines)) if lines[at].startswith("---")), None)
 
 
-def _parse_block(lines: list[str]) -> dict[str, Value]:
+def _parse_block(lines: list[str], last: int) -> Frontmatter:
     values: dict[str, Value] = {}
+    places: dict[str, int] = {}
+    unread: list[Unread] = []
+    doubled: list[tuple[str, int]] = []
     index = 0
     while index < len(lines):
         line = lines[index].rstrip("\r")
-        index += 1
+        at = index = index + 1  # the block's first line is the text's second
         if not line.strip() or line[0] in " \t" or ":" not in line:
             continue
-        key, _, inline = line.partition(":")
-        items: list[str] = []
+        name, _, inline = line.partition(":")
+        key = name.strip()
         while index < len(lines) and _continues(lines[index]):
-            item = lines[index].strip()
             index += 1
-            if item == "-" or item.startswith("- "):
-                items.append(item[1:].strip())
-        if inline.strip():
-            value = parse_scalar(inline)
-        elif items:
-            value = tuple(_item_text(item) for item in items)
-        else:
-            value = None
-        values.setdefault(key.strip(), value)
-    return values
+        items, stray = _below(lines[at:index])
+        if key in values:
+            doubled.append((key, at))
+            continue
+        places[key] = at
+        values[key] = parse_scalar(inline) if inline.strip() else tuple(map(_item_text, items)) or None
+        rows = len(items) + stray if inline.strip() else 0 if items else stray
+        if rows:
+            unread.append(Unread(key, bool(inline.strip()), rows, at))
+    return Frontmatter(values, 1, last, places, tuple(unread), tuple(doubled))
+
+
+def _below(lines: list[str]) -> tuple[list[str], int]:
+    """The block items below a key, dashes removed, and how many other lines stand there."""
+    texts = [text for line in lines if (text := line.strip())]
+    items = [text[1:].strip() for text in texts if text == "-" or text.startswith("- ")]
+    return items, len(texts) - len(items)
 
 
 def _continues(line: str) -> bool:
@@ -83,7 +107,11 @@ def _continues(line: str) -> bool:
 
 def _item_text(item: str) -> str:
     """A block item through the scalar rule and back to text: `~` is `null`, `[p, q]` is `p,q`."""
-    value = parse_scalar(item)
+    return scalar_text(parse_scalar(item))
+
+
+def scalar_text(value: Value) -> str:
+    """A value where the dialect wants text: lists joined by commas, the rest as JSON spells it."""
     if isinstance(value, tuple):
         return ",".join(value)
     return value if isinstance(value, str) else json.dumps(value)

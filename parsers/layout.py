@@ -85,6 +85,9 @@ KINDS: tuple[Artifact, ...] = (
     _local("safety-overrides", "safety-overrides.json", "json", "a person", "hooks"),
     _local("metrics", "metrics/<stem>.jsonl", "jsonl", "close", "stats"),
     _local("policy", "policy.json", "json", "shapeupd", "hooks"),
+    _local("policy-paths", "policy.paths", "lines", "shapeupd", "hooks"),
+    _local("commits", "commits.jsonl", "jsonl", "shapeupd", "pre-push", "people"),
+    _local("audit", "audit.json", "json", "shapeupd", "shapeupd"),
     _local("log", "shapeupd.log", "jsonl", "shapeupd", "people"),
     _local("local-settings", "shapeupd.toml", "toml", "a person", "shapeupd"),
     _local("daemon", "daemon.json", "json", "shapeupd", "status"),
@@ -102,6 +105,7 @@ KINDS: tuple[Artifact, ...] = (
     _shared("use-case", "<slug>/spec/usecases/<stem>.md", "markdown", "planner", "evaluator", "lint"),
     _shared("spec", "<slug>/spec/**", "markdown", "planner", "evaluator", "lint"),
     _shared("shaping", "<slug>/shaping/<stem>.md", "markdown", "people", "orient", "analyze"),
+    _shared("glossary", "<slug>/glossary.md", "markdown", "people; translator", "orient", "analyze"),
     _shared("knowledge-base", "knowledge-base/<stem>.md", "markdown", "coach", "workers"),
     Artifact("settings", ".shapeupd.toml", "SHARED", "toml", "people", ("shapeupd",)),
 )

@@ -32,6 +32,8 @@ class Settings(NamedTuple):
     gate_no_live_order: Literal["allow", "deny"] = "allow"
     gate_tier_direction: Literal["warn", "deny"] = "deny"
     gate_human_globs: tuple[str, ...] = ()
+    gate_accept_overrides: bool = False  # on a server: whether a `Shapeup-Override:` trailer lets a commit pass (E8)
+    gate_allow_paths: tuple[str, ...] = ()  # globs that pass on this machine, always recorded (A2)
     breakers_silence_min: float = 0  # 0: off
     breakers_notify: tuple[str, ...] = ()  # argv; empty: nobody is told
     t0_timeout_s: float = 600
@@ -152,6 +154,8 @@ KEYS: dict[str, Key] = {
     "gate.no_live_order": _choice("allow", "deny"),
     "gate.tier_direction": _choice("warn", "deny"),
     "gate.human_globs": Key(_texts, _adds_some),
+    "gate.accept_overrides": Key(_flag, _is_more),
+    "gate.allow_paths": Key(_texts, user_only=True),
     "breakers.silence_min": Key(_number(0, 7 * 24 * 60), _warns_later),
     "breakers.notify": Key(_texts, user_only=True),
     "t0.timeout_s": Key(_number(1, _DAY_S)),

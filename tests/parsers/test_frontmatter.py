@@ -6,7 +6,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from parsers.frontmatter import MAX_FRONTMATTER_BYTES, Value, parse_frontmatter, parse_scalar, set_key
+from parsers.frontmatter import MAX_FRONTMATTER_BYTES, Unread, Value, parse_frontmatter, parse_scalar, set_key
 from parsers.markdown import encode
 
 
@@ -72,6 +72,17 @@ def test_block_lists_are_lists_and_their_items_are_text() -> None:
 
 def test_an_inline_value_wins_over_what_is_indented_below_it() -> None:
     assert values("---\na: 1\n  - x\n  stray\nb:\n  stray\n---\n") == {"a": 1, "b": None}
+
+
+def test_what_cannot_be_taken_in_is_told_with_its_key_and_line() -> None:
+    """§10.1, rows 2 and 4; stray lines beside block items are ignored (row 3)."""
+    text = "---\na: 1\n  - x\n  stray\nb:\n  stray\nc:\n  - x\n  stray\nd: 2\n- y\ne:\n\na: 3\n  stray\n---\n"
+    block, _ = parse_frontmatter(text, "t.md")
+    assert block is not None
+    assert block.unread == (Unread("a", True, 2, 1), Unread("b", False, 1, 4), Unread("d", True, 1, 9))
+    assert block.lines == {"a": 1, "b": 4, "c": 6, "d": 9, "e": 11}
+    assert block.doubled == (("a", 13),)
+    assert block.values == {"a": 1, "b": None, "c": ("x",), "d": 2, "e": None}
 
 
 @pytest.mark.parametrize(

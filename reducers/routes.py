@@ -32,6 +32,7 @@ ROUTES: dict[str, Route] = {
     "board-index": Route(Judges.NONE, True, "a view: rows follow the task files (W-20)"),
     "dispatch": Route(Judges.STANDING, False, "attestation: a result may have waited for its receipt (R-02)"),
     "receipt": Route(Judges.STANDING, False, "the run the results belong to"),
+    "harness-run": Route(Judges.NONE, False, "whether the run is open, so its orders constrain what is committed (B1)"),
     "legs": Route(Judges.NONE, False, "another reducer's legs mean adoption (D3)"),
     "ingest-record": Route(Judges.NONE, False, "what was applied, for adoption and duplicates"),
 }

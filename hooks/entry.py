@@ -1,0 +1,65 @@
+"""Reads a hook's command line and hands it to the module that knows the hook. Source: design §4, cli §2 `hook`.
+
+Light module: standard library only.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import NamedTuple
+
+READS_STDIN = ("pre-push", "pre-receive", "reference-transaction")
+
+
+class Call(NamedTuple):
+    """One run of one hook. `root` is the main worktree's top; `caller` the git process that runs it, 0 where not known."""
+
+    hook: str
+    root: str
+    caller: int
+    args: tuple[str, ...]
+    stdin: bytes = b""
+
+
+def run_hook(argv: Sequence[str]) -> int:
+    """The exit status of `HOOK [--root R] [--caller PID] [--] ARGS…`; without a root git is asked for it."""
+    hook, root, caller, args = _parse(argv)
+    stdin = sys.stdin.buffer.read() if hook in READS_STDIN else b""
+    if hook == "pre-receive":
+        from hooks.server import pre_receive
+
+        return pre_receive(stdin)
+    top = os.path.realpath(root) if root else main_worktree()
+    if hook == "pre-push":
+        from hooks.pushes import pre_push
+
+        return pre_push(top, args, stdin)
+    from hooks.commit_hooks import HOOKS
+
+    if hook not in HOOKS:
+        print(f"shapeupd: {hook!r} is no hook that shapeupd knows; it knows {', '.join(HOOKS)}", file=sys.stderr)
+        return 2
+    return HOOKS[hook](Call(hook, top, caller, args, stdin))
+
+
+def _parse(argv: Sequence[str]) -> tuple[str, str, int, tuple[str, ...]]:
+    words = list(argv)
+    hook = words.pop(0) if words else ""
+    found = {"--root": "", "--caller": ""}
+    while len(words) > 1 and words[0] in found:
+        found[words[0]] = words[1]
+        del words[:2]
+    if words[:1] == ["--"]:
+        del words[0]
+    caller = found["--caller"]
+    return hook, found["--root"], int(caller) if caller.isdecimal() else os.getppid(), tuple(words)
+
+
+def main_worktree() -> str:
+    """The top of the main worktree, where the local tree lies (A1). Raises GitFailed outside a repository."""
+    from hooks.git import ask_git
+
+    common = os.fsdecode(ask_git("rev-parse", "--git-common-dir")).removesuffix("\n")
+    return os.path.dirname(os.path.realpath(common))

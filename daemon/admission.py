@@ -10,11 +10,11 @@ from daemon.run_state import RunState
 from daemon.scan import is_fact_path
 from daemon.settling import Settling
 from daemon.views import remove_rejection, write_rejection
-from parsers.facts import OrderFact, ReadOrder, read_order, sha256_of
+from parsers.facts import ReadOrder, read_order, sha256_of
 from parsers.faults import Fault, render_fault
 from parsers.layout import classify, folder_of, stem_at
 from parsers.tree import Unreadable
-from reducers.identity import APPLIED
+from reducers.live_contracts import is_answered
 
 
 class Admission:
@@ -68,7 +68,7 @@ class Admission:
             fields: dict[str, Any] = {"warnings": warnings} if warnings else {}
             self._log.write(
                 "order.admitted",
-                level="debug" if was_answered(self._state, read.fact) else "info",
+                level="debug" if is_answered(self._state.records, read.fact) else "info",
                 slug=self._state.slug,
                 subject=order.order_id,
                 run_id=order.run_id,
@@ -96,9 +96,3 @@ class Admission:
         self.refused.pop(path, None)
         self._settling.forget(path)
         remove_rejection(self._state, "order", path)
-
-
-def was_answered(state: RunState, fact: OrderFact) -> bool:
-    """Whether an ingest has answered these very bytes of the order; a recompiled order is live again. Source: ruling B2."""
-    rows = state.records.get(fact.order.order_id, ())
-    return any(row.order_sha256 == fact.sha256 and row.outcome in APPLIED for row in rows)

@@ -16,7 +16,7 @@ from daemon.terminal import complain, terminal_width
 
 
 class Verb(NamedTuple):
-    """Where a verb lives and what it does, in one line."""
+    """Where a verb lives and what it does, in one line; empty: never called by people, so no help names it."""
 
     module: str
     help: str
@@ -44,6 +44,13 @@ VERBS: dict[str, Verb] = {
     "sync": Verb("daemon.commands.sync", "wait until all that landed is settled"),
     "rebuild": Verb("daemon.commands.rebuild", "recompute the shared state; --verify only compares"),
     "layout": Verb("daemon.commands.layout", "every kind of file: where it lives, who writes it, who reads it"),
+    "install": Verb("daemon.commands.install", "git hooks, ignore rule and settings file; joins what is there"),
+    "uninstall": Verb("daemon.commands.uninstall", "undo exactly what install did"),
+    "doctor": Verb("daemon.commands.doctor", "prove each wall: hooks fire, the watch works, limits suffice"),
+    "check": Verb("daemon.commands.check", "the gate's rules over what is staged, a commit or a range"),
+    "explain": Verb("daemon.commands.explain", "who may write a path, by which order and pattern"),
+    "hook": Verb("daemon.commands.hook", "what git calls; pre-receive for a bare repository"),
+    "record": Verb("daemon.commands.record", ""),
 }
 DEFAULT = "run"
 MANY_REPOS = frozenset({"run"})
@@ -203,7 +210,7 @@ def _unknown(name: str) -> NoReturn:
 def _top_parser() -> argparse.ArgumentParser:
     """The parser that shows the top level's help; the words themselves are split by hand, so no verb is imported."""
     width = max(map(len, VERBS))
-    table = "\n".join(f"  {name:<{width}}  {verb.help}" for name, verb in VERBS.items())
+    table = "\n".join(f"  {name:<{width}}  {verb.help}" for name, verb in VERBS.items() if verb.help)
     parser = argparse.ArgumentParser(
         prog="shapeupd",
         usage="shapeupd [--repo DIR] [COMMAND …]",

@@ -19,7 +19,7 @@ def load_settings(place: Place) -> tuple[Settings, tuple[Fault, ...]]:
     """
     local = path_of("local-settings")
     committed = _text(place.root / path_of("settings"))
-    settings, faults = parse_settings(committed, _text(place.root / local), _text(_user_file()), os.fspath(place.root))
+    settings, faults = parse_settings(committed, _text(place.root / local), user_settings_text(), os.fspath(place.root))
     serious = [fault for fault in faults if not fault.where.startswith(local)]
     if serious:
         raise Exit(USAGE, "\n".join(map(render_fault, serious)))
@@ -28,6 +28,11 @@ def load_settings(place: Place) -> tuple[Settings, tuple[Fault, ...]]:
             USAGE, 'ingest.reducer = "observe" is not built yet; remove the line, or run `shapeupd` where it may apply'
         )
     return settings, tuple(faults)
+
+
+def user_settings_text() -> str | None:
+    """The text of the user's own settings file; None where there is none."""
+    return _text(_user_file())
 
 
 def _user_file() -> Path:

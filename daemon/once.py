@@ -7,17 +7,24 @@ from pathlib import Path
 
 from daemon.exits import DONE, WANTING
 from daemon.log import Log
+from daemon.place import Place
+from daemon.policy_writer import PolicyWriter
 from daemon.reconciler import LOCK_PATIENCE_S, Reconciler
 from daemon.scan import scan
 from daemon.settled import Tally
 from parsers.settings import Settings
 
 
-def settle_once(root: Path, settings: Settings, log: Log) -> int:
-    """Reconcile everything on disk; 1 when anything stands rejected or pending. Raises FsyncFailed."""
-    reconciler = Reconciler(root, settings, log)
+def settle_once(place: Place, settings: Settings, log: Log) -> int:
+    """Reconcile everything on disk, the hooks' policy included; 1 when anything stands rejected or pending.
+
+    Raises FsyncFailed.
+    """
+    reconciler = Reconciler(place.root, settings, log)
+    reconciler.policy = PolicyWriter(place, reconciler.run_orders, log)
     try:
-        tally = settle_all(reconciler, root)
+        tally = settle_all(reconciler, place.root)
+        reconciler.policy.write()
         reconciler.checkpoint()
     finally:
         reconciler.close()

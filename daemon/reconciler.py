@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +17,7 @@ from daemon import clock
 from daemon.bug_report import report_bug
 from daemon.journal import FsyncFailed, is_full
 from daemon.log import Log
+from daemon.policy_writer import PolicyWriter
 from daemon.run_pass import RunPass
 from daemon.scan import is_fact_path
 from daemon.settled import Settled, Tally
@@ -25,6 +26,7 @@ from parsers.faults import Fault, render_fault
 from parsers.layout import classify, folder_of
 from parsers.settings import Settings
 from parsers.tree import Unreadable
+from reducers.live_contracts import RunOrders
 from reducers.rebuild import Repair
 from reducers.routes import ROUTES
 from reducers.run import Attestation
@@ -32,6 +34,7 @@ from reducers.run import Attestation
 LOCK_POLL_S = 0.02
 LOCK_PATIENCE_S = 30.0
 RETRY_S = (0.1, 5.0)
+POLICY_KINDS = frozenset({"order", "receipt", "harness-run", "dispatch", "ingest-record"})
 
 
 class Backoff(NamedTuple):
@@ -67,6 +70,7 @@ class Reconciler:
         self._backoff: dict[str, Backoff] = {}
         self._unsaved: set[str] = set()  # runs whose last checkpoint could not be noted
         self.latencies_ms: list[float] = []
+        self.policy: PolicyWriter | None = None  # who wants to know when the live orders may have changed
 
     def mark(self, paths: Iterable[str]) -> None:
         """Note paths that may have changed; paths no reducer looks at are dropped here."""
@@ -85,7 +89,22 @@ class Reconciler:
         for slug in self._due(at):
             with self._guard:
                 dirty = self._dirty.pop(slug, {})
+            self._note(dirty, at)
             self._settle_run(slug, dirty)
+
+    def _note(self, dirty: Mapping[str, float], at: float) -> None:
+        """Tell the policy before the files are read; a pass without marks looks again at what was half-written."""
+        if self.policy is None:
+            return
+        kinds = {place.kind for path in dirty if (place := classify(path))}
+        if not dirty or kinds & POLICY_KINDS:
+            self.policy.note_orders()
+        elif "result" in kinds:
+            self.policy.note_answers(at)
+
+    def run_orders(self) -> dict[str, RunOrders]:
+        """What decides which orders are live, run by run."""
+        return {slug: run.state.run_orders() for slug, run in self._passes.items()}
 
     def _due(self, at: float) -> list[str]:
         with self._guard:
@@ -142,6 +161,8 @@ class Reconciler:
         if run:
             run.close()
             self._say_wiped(slug)
+        if self.policy:
+            self.policy.note_orders()
 
     def _say_wiped(self, slug: str) -> None:
         note = "its files were removed; starting from nothing"

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import datetime, tzinfo
 
@@ -13,6 +14,9 @@ from daemon.terminal import escape
 _COMMON = ("at", "level", "event", "slug", "subject", "run_id", "ms", "detail", "error", "report")
 _COLORS = {"warn": "\x1b[33m", "error": "\x1b[31m", "debug": "\x1b[2m"}
 _RESET = "\x1b[0m"
+SHORT_ID = 12
+FEW = 3
+_COMMIT = re.compile(r"[0-9a-f]{40,64}\Z")
 
 
 def render_row(row: Mapping[str, object], *, zone: tzinfo | None = None, color: bool = False) -> str:
@@ -21,12 +25,18 @@ def render_row(row: Mapping[str, object], *, zone: tzinfo | None = None, color: 
     tint = _COLORS.get(str(row.get("level")), "") if color else ""
     if tint:
         event = f"{tint}{event}{_RESET}"
-    subject = row.get("subject") or row.get("slug") or "-"
-    head = f"{_time(row.get('at'), zone)}  {event} {escape(str(subject)):<21}  {' · '.join(_details(row))}".rstrip()
+    subject = _subject(row)
+    head = f"{_time(row.get('at'), zone)}  {event} {escape(subject):<21}  {' · '.join(_details(row))}".rstrip()
     error = row.get("error")
     if not error:
         return head
     return "\n".join((head, *("    " + escape(line) for line in str(error).splitlines())))
+
+
+def _subject(row: Mapping[str, object]) -> str:
+    """What the event is about; a commit as people name it."""
+    subject = str(row.get("subject") or row.get("slug") or "-")
+    return subject[:SHORT_ID] if str(row.get("event")).startswith("commit.") and _COMMIT.match(subject) else subject
 
 
 def _time(at: object, zone: tzinfo | None) -> str:
@@ -46,6 +56,8 @@ def _details(row: Mapping[str, object]) -> list[str]:
             continue
         if key == "path" and str(value).endswith(f"/{str(row.get('subject')).rsplit('/', 1)[-1]}.json"):
             continue  # the subject says it already
+        if key == "order_id" and value == row.get("subject"):
+            continue
         phrase = _PHRASES.get(key)
         target = last if key == "warnings" else parts  # what happened comes first
         target.append(escape(phrase(value) if phrase else f"{key} {_plain(value)}"))
@@ -87,6 +99,13 @@ def _count(one: str, many: str) -> Callable[[object], str]:
     return phrase
 
 
+def _few(value: object) -> str:
+    """The first names of a list; how many there are in all another key tells."""
+    if not isinstance(value, list | tuple) or len(value) <= FEW:
+        return _plain(value)
+    return ", ".join(map(_plain, value[:FEW])) + ", …"
+
+
 _PHRASES: dict[str, Callable[[object], str]] = {
     "tasks_updated": _task_updates,
     "acs_ticked": _count("AC ticked", "ACs ticked"),
@@ -101,4 +120,13 @@ _PHRASES: dict[str, Callable[[object], str]] = {
     "path": str,
     "reason": str,
     "sentence": str,
+    # commit, hook, writer
+    "hook": str,
+    "branch": lambda value: f"on {_plain(value)}",
+    "order_id": lambda value: f"order {_plain(value)}",
+    "verdict": lambda value: "overridden" if value == "overridden" else "",
+    "rules": _plain,
+    "paths": _few,
+    "path_count": lambda value: f"{value} paths" if isinstance(value, int) and value > FEW else "",
+    "undo": lambda value: f"undo: {_plain(value)}",
 }

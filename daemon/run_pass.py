@@ -7,7 +7,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from daemon.admission import Admission, was_answered
+from daemon.admission import Admission
 from daemon.disk import not_a_file
 from daemon.ingest_lock import IngestLock
 from daemon.log import Log
@@ -28,6 +28,7 @@ from parsers.tree import Unreadable
 from reducers.changes import EditTask
 from reducers.entries import Cause
 from reducers.ingest import reduce_result, refuse_result
+from reducers.live_contracts import is_answered
 from reducers.rebuild import Repair, rebuild_run
 from reducers.routes import ROUTES, Judges
 from reducers.run import Attestation, Judgement
@@ -341,7 +342,7 @@ class RunPass:
         return sorted(
             fact.order.order_id
             for stem, fact in self.state.orders.items()
-            if stem not in stood and not was_answered(self.state, fact)
+            if stem not in stood and not is_answered(self.state.records, fact)
         )
 
     def wanting_results(self) -> list[dict[str, str | None]]:

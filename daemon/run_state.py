@@ -12,6 +12,7 @@ from daemon.overlay import OverlayTree
 from daemon.scan import Fingerprint
 from daemon.store import Notice, Store
 from parsers.facts import OrderFact
+from parsers.harness_run import HarnessRun, parse_harness_run
 from parsers.layout import folder_of, path_of
 from parsers.ledgers import IngestRow, LegRow, parse_ingest_rows, parse_legs
 from parsers.markdown import encode
@@ -22,6 +23,7 @@ from parsers.tree import Unreadable
 from reducers.changes import Change, EditTask
 from reducers.entries import AppendEntry, Entry
 from reducers.identity import APPLIED
+from reducers.live_contracts import RunOrders
 from reducers.run import Attestation, Run
 from reducers.task_index import TaskIndex, is_task_name
 
@@ -46,6 +48,7 @@ class RunState:
         self.tasks = TaskIndex()
         self.has_receipt = False
         self.run_id: str | None = None
+        self.harness: HarnessRun | None = None
         self.dispatches = parse_dispatches(b"")
         self._rows_in_journal: tuple[IngestRow, ...] = ()
 
@@ -61,6 +64,7 @@ class RunState:
         state._rows_in_journal = _journaled_rows(entries, record)
         state.read_tasks()
         state.read_receipt()
+        state.read_harness_run()
         state.read_dispatches()
         state.read_legs()
         state.read_records()
@@ -88,6 +92,12 @@ class RunState:
         data = self._bytes(path)
         self.has_receipt = bool(data)
         self.run_id = parse_receipt(data, path).run_id if data else None
+
+    def read_harness_run(self) -> None:
+        """Take in harness-run.md."""
+        path = path_of("harness-run", self.slug)
+        is_there = self.disk.stamp(path) is not None
+        self.harness = parse_harness_run(self._bytes(path), path) if is_there else None
 
     def read_dispatches(self) -> None:
         """Take in receipts/dispatch.jsonl."""
@@ -137,6 +147,17 @@ class RunState:
         if stamp:
             self.own[path] = stamp
 
+    def run_orders(self) -> RunOrders:
+        """What decides which of the run's orders are live."""
+        return RunOrders(
+            orders=self.orders,
+            records=self.records,
+            has_receipt=self.has_receipt,
+            run_id=self.run_id,
+            harness=self.harness,
+            dispatched=self.dispatches.by_order,
+        )
+
     def run(self, attestation: Attestation) -> Run:
         """What the reducers look at."""
         return Run(
@@ -158,6 +179,7 @@ class RunState:
 
 READERS: dict[str, Callable[[RunState], None]] = {
     "receipt": RunState.read_receipt,
+    "harness-run": RunState.read_harness_run,
     "dispatch": RunState.read_dispatches,
     "legs": RunState.read_legs,
     "ingest-record": RunState.read_records,

@@ -29,10 +29,13 @@ class LedgerEnd(NamedTuple):
     is_whole: bool
 
 
-def replace_file(root: Path, path: str, content: bytes, *, is_synced: bool = False) -> None:
+def replace_file(
+    root: Path, path: str, content: bytes, *, is_synced: bool = False, mtime_ns: int | None = None
+) -> None:
     """Write beside the file, then rename over it, in a folder reached without following links.
 
-    `is_synced`: the content is on disk before it takes the name. Raises Unreadable, OSError, FsyncFailed.
+    `is_synced`: the content is on disk before it takes the name. `mtime_ns`: the change time it bears instead of now.
+    Raises Unreadable, OSError, FsyncFailed.
     """
     folder, _, name = path.rpartition("/")
     with open_folder(root, folder, create=True) as fd:
@@ -43,6 +46,8 @@ def replace_file(root: Path, path: str, content: bytes, *, is_synced: bool = Fal
             if mode is not None:
                 os.fchmod(file, mode)
             _write(file, content)
+            if mtime_ns is not None:
+                os.utime(file, ns=(mtime_ns, mtime_ns))
             if is_synced:
                 fsync(file, path)
         except OSError:

@@ -34,7 +34,7 @@ def run(args: argparse.Namespace) -> int:
             held.enter_context(hold(place))
         opened = [(place, *open_log(place, console_for(args.log_format))) for place in places]
         if args.once:
-            return max([settle_once(place.root, settings, log) for place, settings, log in opened])
+            return max([settle_once(place, settings, log) for place, settings, log in opened])
         return _watch([Service(place, settings, log) for place, settings, log in opened])
 
 

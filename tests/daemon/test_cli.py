@@ -72,7 +72,7 @@ def test_the_help_of_every_verb_shows_an_example_that_parses(name, capsys):
 def test_the_top_level_help_names_every_verb_and_an_example(capsys):
     assert cli.main(["--help"]) == 0
     text = capsys.readouterr().out
-    assert all(f"\n  {name} " in text for name in cli.VERBS)
+    assert all((f"\n  {name} " in text) == bool(verb.help) for name, verb in cli.VERBS.items())
     assert f"example:\n  {cli.EXAMPLE}" in text
 
 

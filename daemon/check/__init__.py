@@ -1,0 +1,1 @@
+"""What `shapeupd check` judges by, and the forms it answers in. Source: cli §2."""

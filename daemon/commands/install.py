@@ -1,0 +1,90 @@
+"""`shapeupd install`: git hooks, ignore rule and settings file; joins what is there. Source: cli §2, design §6, targets 24."""
+
+from __future__ import annotations
+
+import argparse
+import os
+
+from daemon.configuration import load_settings
+from daemon.exits import DONE, NOTHING_THERE, WANTING, Exit
+from daemon.install.site import find_folder, planner, repository_of, site_of, strips, this_stub
+from daemon.install.worktree_hooks import worktree_gaps
+from daemon.offline import place_of
+from daemon.place import Place
+from daemon.terminal import complain, print_json, print_table
+from hooks.install.hooks_folder import HooksFolder
+from hooks.install.joining import Site
+from hooks.install.repository import Outcome, Unreadable, install, read_record
+from parsers.faults import Fault, fault_row, render_fault
+
+HELP = """Installs the git hooks, an ignore rule for .shapeup/ and a settings file. A hook that is there already runs after
+ours; lefthook and husky are asked to call us. What was changed is recorded, and `shapeupd uninstall` undoes exactly
+that. Ends with 1 where something could not be installed."""
+EXAMPLE = "shapeupd install --dry-run"
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--strict",
+        action="store_true",
+        help="also reference-transaction: every ref update is judged; stays until uninstall",
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would change, change nothing")
+    parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def run(args: argparse.Namespace) -> int:
+    place = place_of(args)
+    if place.git_dir is None:
+        raise Exit(NOTHING_THERE, f"{place.root} is no git repository, so there are no hooks; `git init` makes it one")
+    settings, _ = load_settings(place)
+    folder, stub = find_folder(place), this_stub()
+    for problem in (folder, stub):
+        if isinstance(problem, Fault):
+            raise Exit(WANTING, render_fault(problem))
+    assert isinstance(folder, HooksFolder)
+    assert not isinstance(stub, Fault)
+    repository = repository_of(place, folder)
+    try:
+        earlier = read_record(repository)
+        strict = args.strict or settings.gate_strict or (earlier is not None and earlier.strict)
+        site = site_of(place, folder, stub, strict=strict)
+        outcome = install(repository, planner(site), strict=strict, strips=strips(), dry_run=args.dry_run)
+    except Unreadable as damage:
+        raise Exit(WANTING, render_fault(damage.fault)) from None
+    except OSError as error:
+        where = error.filename2 or error.filename or repository.common
+        raise Exit(WANTING, f"{where}: {error.strerror}; what was begun is recorded, run it again") from None
+    notes = worktree_gaps(site, planned=args.dry_run)
+    _show(args, place, site, outcome, notes)
+    return WANTING if outcome.faults else DONE
+
+
+def _show(args: argparse.Namespace, place: Place, site: Site, outcome: Outcome, notes: tuple[Fault, ...]) -> None:
+    changed = [os.path.relpath(path, place.root) for path in outcome.changed]
+    if args.json:
+        print_json(
+            {
+                "schema": 1,
+                "hooks_folder": site.folder.path,
+                "owner": site.folder.owner,
+                "hooks": [joined._asdict() for joined in outcome.plan.joined],
+                "changed": changed,
+                "dry_run": args.dry_run,
+                "refused": [fault_row(fault) for fault in outcome.faults],
+                "notes": [fault_row(note) for note in notes],
+            }
+        )
+    else:
+        print_table(("hook", "who runs"), outcome.plan.joined)
+        for path in changed:
+            print(f"{'would change' if args.dry_run else 'changed'} {path}")
+        if not changed:
+            print("nothing to change")
+    for fault in outcome.faults:
+        complain(render_fault(fault))
+    for note in notes:
+        complain(f"note: {render_fault(note)}")
+    if site.folder.owner != "git" and outcome.changed and not args.dry_run:
+        where = os.path.relpath(site.folder.scripts, place.root)
+        complain(f"note: {where} is committed with the repository; commit the lines there so that they stay")

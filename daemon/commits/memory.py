@@ -1,0 +1,121 @@
+"""What an audit remembers across restarts, `.shapeup/audit.json`, and what hooks left for it. Source: rulings E6, E16.
+
+Agents can write both files, so both are read with care; whoever removes them is judged anew.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from daemon.disk import DiskTree
+from daemon.writes import replace_file
+from parsers.layout import path_of
+from parsers.times import parse_time, render_time
+from parsers.tree import Unreadable
+
+SCHEMA = 1
+KNOWN = 500  # earlier tips: branches that moved or went
+NOTES_BYTES = 1024 * 1024  # of the end of the notes
+FETCHED_BYTES = 16 * 1024 * 1024
+
+OBJECT_ID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
+_LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+
+
+class Memory(NamedTuple):
+    """The time of the last audit, the tips that it saw, and earlier tips, newest last: all that these reach is judged."""
+
+    at: datetime
+    tips: Mapping[str, str]
+    known: tuple[str, ...] = ()
+
+    def moved_to(self, at: datetime, tips: Mapping[str, str]) -> Memory:
+        """The memory after an audit of these tips."""
+        left = set(tips.values())
+        known = dict.fromkeys((*self.known, *(tip for tip in self.tips.values() if tip not in left)))
+        return Memory(at, tips, tuple(known)[-KNOWN:])
+
+
+def read_memory(root: Path) -> Memory | None:
+    """The memory; None where there is none, or none that can be understood."""
+    try:
+        data = DiskTree(root).read(path_of("audit"))
+        value = json.loads(data or b"null")
+        at, tips, known = parse_time(value["at"]), value["tips"], value["known"]
+    except (Unreadable, OSError, ValueError, TypeError, KeyError, RecursionError):
+        return None
+    texts = (*tips.keys(), *tips.values(), *known) if isinstance(tips, dict) and isinstance(known, list) else (None,)
+    if at is None or value.get("schema") != SCHEMA or not all(isinstance(text, str) for text in texts):
+        return None
+    if not all(map(OBJECT_ID.match, (*tips.values(), *known))):
+        return None  # they are handed to git
+    return Memory(at, tips, tuple(known))
+
+
+def write_memory(root: Path, memory: Memory) -> None:
+    """Write it down. Raises OSError, Unreadable."""
+    document = {"schema": SCHEMA, "at": render_time(memory.at), "tips": dict(memory.tips), "known": list(memory.known)}
+    replace_file(root, path_of("audit"), (json.dumps(document, indent=1) + "\n").encode())
+
+
+def accepts_path(common_dir: Path) -> Path:
+    """Where hooks note the commits that they let pass: `<commit> <order_id or ->`, one a line."""
+    return common_dir / "shapeupd" / "accepts"
+
+
+def read_notes(common_dir: Path) -> frozenset[str]:
+    """The commits that hooks let pass, the newest of them."""
+    lines = _tail(accepts_path(common_dir), NOTES_BYTES).split(b"\n")
+    return frozenset(line.split(b" ")[0].decode("ascii", "replace") for line in lines if line)
+
+
+def fetched_tips(root: Path, git_dirs: Iterable[Path]) -> frozenset[str]:
+    """What the last fetch of each worktree brought. What was fetched from this very repository was made here."""
+    here = (b" of .", b" of " + os.fsencode(root), b" of " + os.fsencode(root / ".git"))
+    found = set()
+    for folder in git_dirs:
+        for line in _tail(folder / "FETCH_HEAD", FETCHED_BYTES).split(b"\n"):
+            commit, tab, source = line.partition(b"\t")
+            name = commit.decode("ascii", "replace")
+            if tab and OBJECT_ID.match(name) and not source.rstrip(b"/").endswith(here):
+                found.add(name)
+    return frozenset(found)
+
+
+def shallow_commits(common_dir: Path) -> frozenset[str]:
+    """Commits whose parents are not here: they came by a fetch."""
+    return frozenset(_tail(common_dir / "shallow", FETCHED_BYTES).decode("ascii", "replace").split())
+
+
+def rebased_tips(common_dir: Path, heads: Mapping[str, str]) -> dict[str, str]:
+    """Where each branch under rebase stood before: old tip by the HEAD that is taking its place."""
+    found = {}
+    for name, head in heads.items():
+        folder = (common_dir / name).parent
+        for state in ("rebase-merge", "rebase-apply"):
+            old = _tail(folder / state / "orig-head", 128).decode("ascii", "replace").strip()
+            if OBJECT_ID.match(old):
+                found[old] = head
+    return found
+
+
+def _tail(path: Path, most: int) -> bytes:
+    """The last bytes of a file, from the start of a line on; empty where no plain file is."""
+    try:
+        file = os.open(path, _LOOK)
+    except OSError:
+        return b""
+    try:
+        start = max(0, os.fstat(file).st_size - most)
+        data = os.pread(file, most, start)
+    except OSError:
+        return b""  # a folder or a pipe
+    finally:
+        os.close(file)
+    return data if start == 0 else data.partition(b"\n")[2]

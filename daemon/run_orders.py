@@ -1,0 +1,96 @@
+"""Reads what decides which orders of a run are live, straight from the disk; nothing is written. Source: rulings B1, B2, E1."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from daemon.disk import DiskTree
+from daemon.scan import is_fact_path
+from parsers.addresses import SLUG
+from parsers.facts import OrderFact, read_order
+from parsers.harness_run import parse_harness_run
+from parsers.layout import LOCAL_ROOT, NOT_A_SLUG, classify, folder_of, path_of
+from parsers.ledgers import IngestRow, parse_ingest_rows
+from parsers.receipts import parse_dispatches, parse_receipt
+from parsers.tree import Tree, Unreadable
+from reducers.live_contracts import RunOrders
+
+
+def slugs_on_disk(tree: Tree) -> tuple[str, ...]:
+    """The features that have a folder in the LOCAL tree."""
+    return tuple(name for name in tree.list(LOCAL_ROOT) if SLUG.match(name) and name not in NOT_A_SLUG)
+
+
+def read_run_orders(tree: Tree, slug: str) -> RunOrders:
+    """One run's orders and what became of them. An order that cannot be admitted grants nothing."""
+    receipt = _bytes(tree, path_of("receipt", slug))
+    harness = _bytes(tree, path_of("harness-run", slug))
+    records: dict[str, list[IngestRow]] = {}
+    for row in parse_ingest_rows(_bytes(tree, path_of("ingest-record", slug)) or b""):
+        records.setdefault(row.order_id, []).append(row)
+    return RunOrders(
+        orders={fact.stem: fact for fact in _orders(tree, slug)},
+        records={order_id: tuple(rows) for order_id, rows in records.items()},
+        has_receipt=receipt is not None,
+        run_id=parse_receipt(receipt, path_of("receipt", slug)).run_id if receipt else None,
+        harness=None if harness is None else parse_harness_run(harness, path_of("harness-run", slug)),
+        dispatched=frozenset(parse_dispatches(_bytes(tree, path_of("dispatch", slug)) or b"").by_order),
+    )
+
+
+def _orders(tree: Tree, slug: str) -> Iterator[OrderFact]:
+    folder = folder_of("order", slug)
+    for name in tree.list(folder):
+        path = f"{folder}/{name}"
+        place = classify(path) if is_fact_path(path) else None
+        data = _bytes(tree, path) if place and place.kind == "order" else None
+        if data is not None and (fact := read_order(path, data).fact):
+            yield fact
+
+
+def _bytes(tree: Tree, path: str) -> bytes | None:
+    try:
+        return tree.read(path)
+    except Unreadable:
+        return None
+
+
+def digest_of(orders: Iterator[OrderFact]) -> str:
+    """One name for a set of orders: the hash over each order's path and hash, sorted. Source: rulings J `policy.json`."""
+    lines = sorted(f"{fact.path} {fact.sha256}\n" for fact in orders)
+    return hashlib.sha256("".join(lines).encode()).hexdigest()
+
+
+def newest_input_ns(root: Path) -> int:
+    """The newest change time among the files that a policy depends on: the hooks take a policy older than that for stale.
+
+    These are, for each feature, the folder of orders, every order in it, the receipt and harness-run.md.
+    """
+    newest = 0
+    for slug in slugs_on_disk(DiskTree(root)):
+        orders = root / folder_of("order", slug)
+        newest = max(
+            newest, *map(_mtime_ns, (orders, root / path_of("receipt", slug), root / path_of("harness-run", slug)))
+        )
+        try:
+            with os.scandir(orders) as entries:
+                newest = max([newest, *(_mtime_ns(entry.path) for entry in entries if entry.name.endswith(".json"))])
+        except OSError:
+            continue
+    return newest
+
+
+def orders_folders_ns(root: Path) -> int:
+    """The newest change time among the folders of orders alone: a cheap look for names that came or went."""
+    slugs = slugs_on_disk(DiskTree(root))
+    return max((_mtime_ns(root / folder_of("order", slug)) for slug in slugs), default=0)
+
+
+def _mtime_ns(path: Path | str) -> int:
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError:
+        return 0

@@ -16,7 +16,7 @@ Logical = Mapping[str, object]
 # Files that shapeupd keeps beside the reference's: no part of the state that both derive. The lock is held now and then, even
 # where nothing is written. `conflicts/` is not among them: nothing here may end in one.
 OWN_FILES = re.compile(
-    r"\.shapeup/(shapeupd\.log[.0-9]*|shapeupd\.toml|daemon\.(json|lock)"
+    r"\.shapeup/(shapeupd\.log[.0-9]*|shapeupd\.toml|daemon\.(json|lock)|policy\.(json|paths)"
     r"|[^/]+/(receipts/ingest\.jsonl|(rejections|journal|\.ingest\.lock)/.*))|\.shapeupd\.toml"
 )
 _RESULT = re.compile(r"\.shapeup/[^/]+/results/[^/]+")

@@ -189,7 +189,7 @@ def settle(root: Path, *, checkpoints: bool = True, log: Log | None = None) -> T
 def tree_bytes(root: Path) -> dict[str, bytes]:
     """Every file of both trees by path; a link reads as where it leads.
 
-    Without the log and the side files of torn journal tails; the journal's segments read as one file, because where it
+    Without the log, what the service tells hooks (policy.*) and the side files of torn journal tails; the journal's segments read as one file, because where it
     was cut is nobody's business.
     """
     found: dict[str, bytes] = {}
@@ -198,7 +198,7 @@ def tree_bytes(root: Path) -> dict[str, bytes]:
         for name in sorted(names):
             path = os.path.join(folder, name)
             relative = os.path.relpath(path, root)
-            if name.startswith("shapeupd.log") or name.endswith(".torn"):
+            if name.startswith(("shapeupd.log", "policy.")) or name.endswith(".torn"):
                 continue
             is_link = stat.S_ISLNK(os.lstat(path).st_mode)
             data = os.readlink(path).encode() if is_link else Path(path).read_bytes()

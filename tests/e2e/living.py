@@ -174,7 +174,7 @@ class SmallRun:
 
     def state(self, ignore: Callable[[str], bool] = lambda _: False) -> dict[str, bytes]:
         """Every file of the LOCAL tree but the log, the process's own files and the checkpoint mark."""
-        process = ("shapeupd.log", "daemon.json", "daemon.lock", "checkpoint.json")
+        process = ("shapeupd.log", "daemon.json", "daemon.lock", "checkpoint.json", "audit.json")
         found = {}
         for path in sorted((self.root / ".shapeup").rglob("*")):
             name = os.fspath(path.relative_to(self.root))

@@ -17,6 +17,7 @@ from typing import Any
 from daemon import clock
 from daemon.render_log import render_row
 from daemon.sockets import ask
+from hooks.git import scrubbed_env
 
 PATIENCE_S = 15.0
 
@@ -35,13 +36,29 @@ class Stage:
 
     def init_git(self) -> bool:
         """Make the folder a git repository; False where there is no git (everything but git works without)."""
-        git = shutil.which("git")
-        if git is None:
+        if shutil.which("git") is None:
             return False
-        clean = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
-        subprocess.run([git, "init", "--quiet", os.fspath(self.root)], check=True, env=clean)
+        self.write("README.md", "A shop.\n")
         self.write(".gitignore", ".shapeup/\n")
+        for words in (("init", "--quiet"), ("add", "."), ("commit", "--quiet", "-m", "a shop")):
+            if self.git(*words).returncode != 0:
+                raise Failed(f"git {words[0]} does not work here")
         return True
+
+    def git(self, *words: str) -> subprocess.CompletedProcess[str]:
+        """One git command as the demo's author, whoever sits at the machine."""
+        who = {"AUTHOR_NAME": "demo", "AUTHOR_EMAIL": "demo@example.org", "COMMITTER_NAME": "demo"}
+        who |= {"COMMITTER_EMAIL": "demo@example.org", "CONFIG_GLOBAL": os.devnull, "CONFIG_SYSTEM": os.devnull}
+        env = scrubbed_env() | {f"GIT_{key}": value for key, value in who.items()}
+        return subprocess.run(["git", *words], cwd=self.root, env=env, capture_output=True, text=True, check=False)
+
+    def shapeupd(self, *words: str) -> None:
+        """One shapeupd command in the repository; what it prints is shown. Raises Failed where it does not end with 0."""
+        command = [sys.executable, "-I", "-m", "daemon", *words]
+        done = subprocess.run(command, cwd=self.root, env=scrubbed_env(), capture_output=True, text=True, check=False)
+        print("\n".join(f"    {line}" for line in (f"$ shapeupd {' '.join(words)}", *done.stdout.splitlines())))
+        if done.returncode != 0:
+            raise Failed(f"shapeupd {words[0]} ended with {done.returncode}: {done.stderr}")
 
     def write(self, path: str, content: str | Mapping[str, Any]) -> None:
         """Write one file as an agent would: in place, in one go."""
@@ -113,6 +130,12 @@ class Stage:
         """The hash of every file of the shared state: all of .shapeup/ but the log and what names a process."""
         found = {}
         for path in sorted((self.root / ".shapeup").rglob("*")):
-            if path.is_file() and path.name not in ("shapeupd.log", "daemon.json", "daemon.lock", "checkpoint.json"):
+            if path.is_file() and path.name not in (
+                "shapeupd.log",
+                "daemon.json",
+                "daemon.lock",
+                "checkpoint.json",
+                "audit.json",
+            ):
                 found[os.fspath(path.relative_to(self.root))] = hashlib.sha256(path.read_bytes()).hexdigest()
         return found

@@ -29,6 +29,10 @@ def tell(stage: Stage) -> None:
     stage.start()
     _show_board(stage)
     _answer_an_order(stage)
+    _step("The next order lands; while it is live, its whitelist is what may be committed")
+    _order(stage, "discount-r1-a1", "TASK-002", "2026-03-01T09:20:00.000Z")
+    if is_git:
+        _refuse_a_commit(stage)
     _refuse_a_bad_result(stage)
     _same_bytes_again(stage)
     _restart(stage)
@@ -131,9 +135,37 @@ def _answer_an_order(stage: Stage) -> None:
     _check("1 / 3 tasks complete" in index, "the progress line did not follow")
 
 
+def _refuse_a_commit(stage: Stage) -> None:
+    stage.sync()
+    stage.shapeupd("install")
+    stage.write("src/cart/discount.py", "CODES = {}\n")
+    stage.write("src/billing/tax.py", "RATE = 0.2\n")
+    stage.git("add", "src")
+    print("    $ git commit -m 'discount codes'")
+    refused = stage.git("commit", "-m", "discount codes")
+    print(_indented(refused.stderr))
+    _check(refused.returncode != 0, "git let a commit pass that leaves the whitelist")
+    _check("src/billing/tax.py: OUTSIDE" in refused.stderr, "the refusal does not name the path and the rule")
+    _step("Past the hooks it is seen at once; taken back and without the foreign file it passes")
+    bypass = stage.git("-c", "core.hooksPath=/dev/null", "commit", "-q", "-m", "past the hooks")
+    _check(bypass.returncode == 0, "git did not commit past the hooks")
+    stage.wait_for("commit.bypassed")
+    stage.git("reset", "-q", "--soft", "HEAD^")
+    stage.git("rm", "-q", "--cached", "src/billing/tax.py")
+    accepted = stage.git("commit", "-m", "discount codes")
+    _check(accepted.returncode == 0, f"git refused a commit inside the whitelist: {accepted.stderr}")
+    message = stage.git("log", "-1", "--format=%B").stdout
+    _check(f"Shapeup-Order: {SLUG}/discount-r1-a1" in message, "the commit does not name its order")
+    print(_indented(message))
+    stage.wait_for("commit.accepted")
+
+
+def _indented(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.strip().splitlines())
+
+
 def _refuse_a_bad_result(stage: Stage) -> None:
     _step("A result that judges its own work is refused, with a reason and a way forward")
-    _order(stage, "discount-r1-a1", "TASK-002", "2026-03-01T09:20:00.000Z")
     before = _board(stage)
     path = path_of("result", SLUG, "discount-r1-a1")
     bad = _result("discount-r1-a1", "TASK-002", ["An unknown code is refused"], verdict={"overall": "PASS"})

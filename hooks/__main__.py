@@ -46,6 +46,7 @@ def _refuse_for(error: Exception) -> int:
 
 if __name__ == "__main__":
     import gc
+    import os
 
     gc.disable()  # a process of some milliseconds has nothing to collect
     sys.path.append(__file__.rpartition("/hooks/")[0])
@@ -53,5 +54,8 @@ if __name__ == "__main__":
 
     stand_in()
     status = main(sys.argv[1:])
-    sys.stderr.flush()
-    sys.exit(status)
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    finally:
+        os._exit(status)  # what Python would tidy up goes with the process

@@ -10,7 +10,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from hooks.changes import StagedChange, staged_changes
+from hooks.blobs import Blobs
+from hooks.changes import StagedChange, index_changes, parse_raw, staged_changes
 from hooks.entry import Call
 from hooks.freshness import NoPolicy, policy_for
 from hooks.git import GitFailed
@@ -43,7 +44,7 @@ def judge_staged(call: Call, order_id: str | None) -> Judgement | None:
         if os.environ.get("SHAPEUPD_CANARY") != "1":
             return None
         policy = Policy("")
-    staged = staged_changes(in_pre_merge=call.hook == "pre-merge-commit")
+    staged = _staged(call)
     undo = UNSTAGE if staged.parents else UNADD
     warnings: list[Violation] = []
     found = judge(staged.changes, policy, staged.content, order_id=order_id, undo=undo, on_warning=warnings.append)
@@ -54,6 +55,27 @@ def judge_staged(call: Call, order_id: str | None) -> Judgement | None:
     for warning in warnings if call.hook in ("pre-commit", "pre-merge-commit") else ():
         print(f"shapeupd: warning: {render_violation(warning)}", file=sys.stderr)
     return Judgement(policy, staged, found, pardoned)
+
+
+def _staged(call: Call) -> StagedChange:
+    """What git is about to commit; without asking it for HEAD where the folder shows that HEAD is the one parent."""
+    git_dir = os.environ.get("GIT_DIR") or ".git"
+    is_plain = os.path.isfile(f"{git_dir}/HEAD") and not os.path.lexists(f"{git_dir}/MERGE_HEAD")
+    if is_plain and call.hook != "pre-merge-commit" and not os.path.isdir(f"{git_dir}/reftable"):
+        try:
+            changes = _told(call.raw) or index_changes(("HEAD",))
+            return StagedChange(changes, Blobs(git_dir), ("HEAD",))
+        except GitFailed:
+            pass  # no commit yet, or something that is told better below
+    return staged_changes(in_pre_merge=call.hook == "pre-merge-commit")
+
+
+def _told(raw: bytes) -> tuple[PathChange, ...]:
+    """The changes as the stub read them a moment ago; none where anything else stands among them."""
+    lines = raw.rstrip(b"\n").split(b"\n")
+    if not all(line[:1] == b":" and b"\t" in line and b'"' not in line for line in lines):
+        return ()
+    return tuple(parse_raw(b"".join(line.replace(b"\t", b"\0", 1) + b"\0" for line in lines)))
 
 
 def _second_look(
@@ -115,9 +137,7 @@ def refuse(call: Call, violations: Sequence[Violation], order_id: str | None) ->
 def _overridden(call: Call, violations: Sequence[Violation], order_id: str | None, reason: str) -> int:
     rules = ", ".join(sorted({violation.rule for violation in violations}))
     print(f"shapeupd: {rules} overridden by {VARIABLE}: {reason}", file=sys.stderr)
-    if (
-        call.hook != "pre-commit" and call.hook != "pre-merge-commit"
-    ):  # prepare-commit-msg comes after these, for every commit
+    if call.hook not in ("pre-commit", "pre-merge-commit"):  # prepare-commit-msg comes after these, for every commit
         record(call.root, "hook.override", call.hook, violations, order_id=order_id, reason=reason)
     return 0
 

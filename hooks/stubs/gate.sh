@@ -10,6 +10,7 @@ saved=$here$hook.shapeupd-saved
 root=$here@ROOT@
 input=
 took_input=
+raw=
 
 # What stood in this place before us has the last word.
 leave() {
@@ -67,6 +68,8 @@ ask() {
 	if [ -x "$python" ] && [ -f "$main" ]; then
 		if [ -n "$took_input" ]; then
 			printf '%s\n' "$input" | "$python" -I -S "$main" "$hook" --root "$root" --caller "$caller" -- "$@"
+		elif [ -n "$raw" ] && [ ${#raw} -lt 100000 ]; then
+			"$python" -I -S "$main" "$hook" --root "$root" --caller "$caller" --raw "$raw" -- "$@"
 		else
 			"$python" -I -S "$main" "$hook" --root "$root" --caller "$caller" -- "$@"
 		fi
@@ -346,8 +349,8 @@ find_owners() {
 # newer than the policy, and no shell may judge.
 read_index() {
 	if [ -n "$many" ]; then find "$trace"/*/orders -newer "$lines_file" 2>&1 & fi
-	exec git -c core.quotepath=on --no-replace-objects diff-index --cached --raw --no-renames --no-relative -O/dev/null \
-		--ita-visible-in-index --ignore-submodules=none HEAD -- 2>/dev/null
+	exec git -c core.quotepath=on --no-replace-objects diff-index --cached --raw --no-renames --no-abbrev --no-relative \
+		-O/dev/null --ita-visible-in-index --ignore-submodules=none HEAD -- 2>/dev/null
 }
 
 # For each new commit that these tips bring, a line `@` with the order that it names stands before its changes.
@@ -378,6 +381,7 @@ judge() {
 		out=$(read_commits $tips) || ask "$@"
 	else
 		out=$(read_index) || ask "$@"
+		case $out in *'"'*) ;; :*) raw=$out ;; esac
 	fi
 	set -f
 	IFS=$nl

@@ -46,7 +46,7 @@ class Gated:
         self.root = root
         self.shell = tuple(shell)
         root.mkdir(parents=True, exist_ok=True)
-        self.git("init", "-q", "-b", "main")
+        self.git("init", "-q", "-b", "main", "--template=")
         self.write(".gitignore", ".shapeup/\n")
         for path in ("src/cart/a", "src/tax/a", "docs/a"):
             self.write(path, "a\n")
@@ -57,6 +57,7 @@ class Gated:
     def install(self, hooks: Iterable[str] = HOOKS, **values: str) -> None:
         """Write our stub under these names."""
         (self.root / ".git/shapeupd").mkdir(exist_ok=True)
+        (self.root / ".git/hooks").mkdir(exist_ok=True)
         for hook in hooks:
             self.hook(hook, fill_stub(**values), self.shell)
 

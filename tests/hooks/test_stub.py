@@ -15,11 +15,11 @@ from tests.hooks.gated import CART, ENV, HOOKS, SHELLS, STRICT, STUB, TAX, Gated
 NOWHERE = "/nowhere/python"  # a stub that asks Python denies: what passes has been decided by the shell
 
 
-@pytest.fixture(params=list(SHELLS))
+@pytest.fixture(params=[name for name in SHELLS if name != "busybox" or shutil.which("busybox")])
 def shell(request: pytest.FixtureRequest) -> tuple[str, ...]:
     words = SHELLS[request.param]
     if shutil.which(words[0]) is None:
-        if "CI" in os.environ and request.param != "busybox":
+        if "CI" in os.environ:
             pytest.fail(f"{words[0]} must be here")
         pytest.skip(f"there is no {words[0]} on this machine")
     return words

@@ -29,6 +29,7 @@ from watchdog.events import (
 )
 from watchdog.observers import inotify_c
 from watchdog.observers.inotify import InotifyEmitter, InotifyObserver, InotifyWatchGroup
+from watchdog.observers.inotify_c import CallbackId, InotifyConstants, InotifyEvent, InotifyFD, Mask, WatchDescriptor
 from watchdog.observers.inotify_move_event_grouper import InotifyMoveEventGrouper
 
 from daemon.scan import FOLDERS
@@ -220,6 +221,100 @@ class Listener(FileSystemEventHandler):
     def _report(self, trouble: str) -> None:
         self.trouble = self.trouble or trouble
         self._wake()
+
+
+_STIRS = Mask(
+    InotifyConstants.IN_CREATE
+    | InotifyConstants.IN_CLOSE_WRITE
+    | InotifyConstants.IN_MOVED_FROM
+    | InotifyConstants.IN_MOVED_TO
+    | InotifyConstants.IN_DELETE
+    | InotifyConstants.IN_ATTRIB  # a mode is part of what git stores
+    | InotifyConstants.IN_ONLYDIR
+    | InotifyConstants.IN_DONT_FOLLOW
+    | InotifyConstants.IN_EXCL_UNLINK
+)
+
+
+class Stir(NamedTuple):
+    """Something in a folder changed. `folder` is the path it was armed under; None: it is not known any more."""
+
+    folder: bytes | None
+    name: bytes
+    is_folder: bool
+    came: bool  # it was made there or moved there
+
+
+class TreeListener:
+    """Listens to the folders that are handed to it, each by itself: whoever arms them knows what git ignores.
+
+    Under watchdog's observers, which watch a tree with everything in it or not at all. `hear` gets every event on
+    watchdog's thread, None where events were lost.
+    """
+
+    def __init__(self, hear: Callable[[Stir | None], None]) -> None:
+        self._hear = hear
+        self._queue: InotifyFD | None = None
+        self._guard = threading.Lock()
+        self._armed: dict[WatchDescriptor, bytes] = {}  # by the newest name that is known
+
+    @property
+    def is_alive(self) -> bool:
+        return self._queue is not None and self._queue.is_alive()
+
+    def __len__(self) -> int:
+        return len(self._armed)
+
+    def open(self) -> None:
+        """Raises OSError where the kernel grants no more queues."""
+        self._queue = InotifyFD()
+        os.set_inheritable(self._queue._inotify_fd, False)  # watchdog opens it inheritable
+        self._queue.start()
+
+    def close(self) -> None:
+        """Let go of all folders; safe to call twice."""
+        queue, self._queue = self._queue, None
+        if queue is None:
+            return
+        queue.stop()
+        if queue is not threading.current_thread():
+            queue.join(JOIN_S)
+
+    def arm(self, path: bytes) -> None:
+        """Listen to what happens directly in the folder. Nothing where no folder is, and nothing more where it is listened to.
+
+        Raises OSError where a limit is reached.
+        """
+        queue = self._queue
+        if queue is None:
+            return
+        with self._guard:  # until it is noted down: the folder may be gone again, and watchdog's thread says so
+            try:
+                # The kernel knows which folders it watches, by whatever name. `add_callback` would warn of each of them.
+                with queue._lock:
+                    watch = queue._get_or_create_watch(path, _STIRS)
+                    watch.callbacks[CallbackId(id(self))] = self
+            except (FileNotFoundError, NotADirectoryError):
+                return
+            if watch.wd >= 0:  # watchdog swallows a refused permission
+                self._armed[watch.wd] = path
+
+    def on_event(self, event: InotifyEvent) -> None:
+        """Called by watchdog's thread, which an exception would end."""
+        folder = self._armed.get(event.wd)
+        try:
+            self._hear(Stir(folder, event.name, event.is_directory, event.is_create or event.is_moved_to))
+        except Exception:
+            return  # a hint that is lost is found by the timed look
+
+    def on_watch_deleted(self, wd: WatchDescriptor) -> None:
+        """Called by watchdog when the folder is gone."""
+        with self._guard:
+            self._armed.pop(wd, None)
+
+    def on_queue_overflow(self) -> None:
+        """Called by watchdog when the kernel has dropped events."""
+        self._hear(None)
 
 
 class _LogTap(logging.Handler):

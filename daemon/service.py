@@ -13,14 +13,17 @@ from typing import Any
 
 from daemon import clock
 from daemon.bug_report import report_bug
+from daemon.commits.auditing import Auditing
 from daemon.exits import BUG, DONE
 from daemon.instance import render_daemon_json
 from daemon.journal import FsyncFailed
 from daemon.log import Log
 from daemon.place import Place, server_socket
+from daemon.policy_writer import PolicyWriter
 from daemon.reconciler import LOCK_POLL_S, Reconciler, is_routed
 from daemon.requests import WAITING, Request, answer_status
 from daemon.sockets import Message, Server
+from daemon.stray.strays import Strays
 from daemon.watcher import Watcher
 from daemon.writes import remove_file, replace_file
 from parsers.layout import path_of
@@ -43,6 +46,19 @@ class Service:
         self._requests: deque[Request] = deque()
         self._open: list[Request] = []
         self.reconciler = Reconciler(place.root, settings, log, now=now, wake=self._woken.set)
+        self.policy = PolicyWriter(place, self.reconciler.run_orders, log)
+        self.reconciler.policy = self.policy
+        self.auditing = Auditing(place, self.reconciler.run_orders, log, now)
+        self.strays = Strays(
+            place,
+            lambda: self.policy.policy,
+            log,
+            self._woken.set,
+            poll=settings.watch_poll,
+            allow_paths=settings.gate_allow_paths,
+            now=now,
+        )
+        self._waiting = {**WAITING, "audit": self.auditing.answer}
         self.watcher = Watcher(
             place.root,
             self.reconciler.mark,
@@ -80,6 +96,7 @@ class Service:
         try:
             self.watcher.start()
             self.reconciler.settle()
+            self._keep_policy(clock.monotonic())
             server = self._serve()
             self.log.write("daemon.ready", runs=len(self.reconciler.runs()), degraded=self.watcher.degraded)
             while not self._stopping.is_set():
@@ -99,6 +116,9 @@ class Service:
         """One turn of the loop: wait, settle, answer, supervise."""
         at = clock.monotonic()
         waits = [max(0.0, self._tick_at - at), self.reconciler.due_s(), LOCK_POLL_S if self._open else None]
+        waits.append(self.auditing.due_s(at))
+        if self.policy.due_at is not None:
+            waits.append(max(0.0, self.policy.due_at - at))
         self._woken.wait(min(wait for wait in waits if wait is not None))
         self._woken.clear()
         at = clock.monotonic()
@@ -107,6 +127,9 @@ class Service:
                 self._active_at = at
                 self.reconciler.settle()
             self._take_requests()
+            self._keep_policy(at)
+            self.strays.tick(at)
+            self.auditing.turn(at)
             if self._watcher_called or at >= self._tick_at:
                 self._watcher_called = False
                 self.watcher.tick(at)
@@ -117,6 +140,11 @@ class Service:
             raise
         except Exception as bug:  # the loop outlives a bug; what it was doing is marked still and done next turn
             report_bug(self.log, bug, "turning the loop")
+
+    def _keep_policy(self, at: float) -> None:
+        """Bring the hooks' policy up to date; at once where somebody waits for everything to be settled."""
+        self.policy.tick(at)
+        self.policy.write(None if self._open else at)
 
     def _checkpoint(self) -> None:
         """Put files on disk when things are calm, or after half a minute of none."""
@@ -150,6 +178,8 @@ class Service:
             request.answer({"error": "the daemon is stopping"})
         if server:
             server.stop()
+        self.auditing.close()
+        self.strays.close()
         self.reconciler.close()
         try:
             remove_file(self.place.root, path_of("daemon"))
@@ -173,7 +203,7 @@ class Service:
             if request.verb == "status":
                 root, counters = self.place.root, self.log.counters
                 request.answer(answer_status(root, self.started_at, self.watcher, self.reconciler, counters))
-            elif request.verb in WAITING:
+            elif request.verb in self._waiting:
                 self.watcher.rescan(is_timed=False)
                 self.reconciler.settle()
                 request.since = clock.monotonic()  # what landed before is settled by now, or known to wait
@@ -184,7 +214,7 @@ class Service:
     def _answer_open(self) -> None:
         """Answer what can be answered by now: a sync once nothing is left to settle, an ingest once the lock is free."""
         for request in tuple(self._open):
-            answer = WAITING[str(request.verb)](self.reconciler, self.place.root, request)
+            answer = self._waiting[str(request.verb)](self.reconciler, self.place.root, request)
             if answer is not None:
                 request.answer(answer)
                 self._open.remove(request)

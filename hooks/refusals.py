@@ -25,7 +25,10 @@ NAMED = 3  # orders or globs that a reason names
 
 
 def shell_word(path: bytes, *, for_git: bool = True) -> str:
-    """The path as one word of a POSIX shell, printable and in one line whatever bytes it holds; git takes it literally."""
+    """The path as one word of a POSIX shell, printable whatever bytes it holds; git takes it literally.
+
+    In one line, but for a path that ends with line ends: a shell drops those from what `$(printf …)` gives.
+    """
     text = path.decode("utf-8", "surrogateescape")
     if set(text) <= _PLAIN and not text.startswith("-"):
         return text
@@ -33,11 +36,13 @@ def shell_word(path: bytes, *, for_git: bool = True) -> str:
         text = f":(literal){text}"
     if text.isprintable():
         return "'" + text.replace("'", "'\\''") + "'"
+    kept = text.rstrip("\n")
     octal = "".join(
         chr(byte) if chr(byte) in _PLAIN - {"%"} else f"\\{byte:03o}"
-        for byte in text.encode("utf-8", "surrogateescape")
+        for byte in kept.encode("utf-8", "surrogateescape")
     )
-    return f"\"$(printf '{octal}')\""
+    line_ends = f"'{text[len(kept) :]}'" if kept != text else ""
+    return f"\"$(printf '{octal}')\"{line_ends}"
 
 
 def undo_with(undo: str, path: bytes) -> str:

@@ -36,6 +36,8 @@ NAMES = [
     b"$HOME",
     b"`id`",
     b"new\nline",
+    b"line end\n",
+    b"two\x1bline ends\n\n",
     b"tab\t",
     "é".encode(),
     b"\xff\xfe",

@@ -6,10 +6,12 @@ from datetime import datetime
 from typing import Any
 
 from daemon.log import Log
+from daemon.run_orders import landed_at
 from daemon.run_state import RunState
 from daemon.scan import is_fact_path
 from daemon.settling import Settling
 from daemon.views import remove_rejection, write_rejection
+from parsers.envelopes import WorkOrder
 from parsers.facts import ReadOrder, read_order, sha256_of
 from parsers.faults import Fault, render_fault
 from parsers.layout import classify, folder_of, stem_at
@@ -53,6 +55,8 @@ class Admission:
         if read.fact is None:
             self._refuse(path, stem, sha256_of(data), read, now)
         else:
+            if stamp is not None:
+                self._state.landed[stem] = landed_at(stamp)
             self._admit(path, stem, read)
 
     def _admit(self, path: str, stem: str, read: ReadOrder) -> None:
@@ -65,10 +69,13 @@ class Admission:
         if before is None or before.sha256 != read.fact.sha256:
             order = read.fact.order
             warnings = [fault.what for fault in read.warnings]
+            is_widened = before is not None and _is_rewritten(before.order, order)
+            warnings += ["its substrate changed without a new compile"] if is_widened else []
             fields: dict[str, Any] = {"warnings": warnings} if warnings else {}
+            quiet = "debug" if is_answered(self._state.records, read.fact) else "info"
             self._log.write(
                 "order.admitted",
-                level="debug" if is_answered(self._state.records, read.fact) else "info",
+                level="warn" if is_widened else quiet,
                 slug=self._state.slug,
                 subject=order.order_id,
                 run_id=order.run_id,
@@ -91,8 +98,17 @@ class Admission:
             self._log.write("order.rejected", level="warn", slug=self._state.slug, subject=path, **fields)
 
     def _forget(self, path: str, stem: str) -> None:
-        self._state.orders.pop(stem, None)
+        gone = self._state.orders.pop(stem, None)
+        if gone is not None and not is_answered(self._state.records, gone):
+            note = "the order was removed before it was answered; its whitelist does not hold any more"
+            order_id = gone.order.order_id
+            self._log.write("artifact.tampered", level="warn", slug=self._state.slug, subject=order_id, note=note)
         self._state.claimed.pop(stem, None)
         self.refused.pop(path, None)
         self._settling.forget(path)
         remove_rejection(self._state, "order", path)
+
+
+def _is_rewritten(before: WorkOrder, after: WorkOrder) -> bool:
+    """Whether somebody changed what the order opens, and not by compiling it anew."""
+    return before.compiled_at == after.compiled_at and before.substrate != after.substrate

@@ -12,10 +12,11 @@ from daemon.place import Place
 from daemon.run_orders import digest_of, read_run_orders, slugs_on_disk
 from hooks.git import GitFailed, ask_git, scrubbed_env
 from parsers.addresses import slug_of, stem_of
-from parsers.layout import path_of
-from parsers.policy_file import Contract, Policy
+from parsers.facts import read_order
+from parsers.layout import classify, path_of
+from parsers.policy_file import Contract, Policy, parse_policy
 from parsers.settings import Settings, parse_settings
-from parsers.tree import Unreadable
+from parsers.tree import Tree, Unreadable
 from reducers.live_contracts import RunOrders, contract_of, live_contracts
 
 
@@ -27,6 +28,8 @@ def policy_of(place: Place, *, order_id: str | None = None, at: datetime | None 
     tree = DiskTree(place.root)
     runs = {slug: read_run_orders(tree, slug) for slug in slugs_on_disk(tree)}
     policy = policy_from(runs, gate_settings(place), at)
+    if at is None:
+        policy = with_broken(policy, tree, written_policy(tree))
     if order_id is None or any(contract.order_id == order_id for contract in policy.contracts):
         return policy
     past = _past_contract(runs, order_id)
@@ -43,6 +46,37 @@ def policy_from(runs: Mapping[str, RunOrders], settings: Settings, at: datetime 
         has_open_run=any(run.has_receipt and run.is_open(at) for run in runs.values()),
         tier_direction=settings.gate_tier_direction,
     )
+
+
+def with_broken(policy: Policy, tree: Tree, before: Policy | None) -> Policy:
+    """The policy and, out of the one `before`, the live orders whose files are there and can be read no more: such an order
+    permits nothing, and goes on constraining, or breaking one's own order would open the gate."""
+    known = {contract.order_id for contract in policy.contracts}
+    lost = [contract for contract in (before.contracts if before else ()) if contract.order_id not in known]
+    kept = [
+        contract._replace(superseded=True) for contract in lost if not contract.answered and _is_broken(tree, contract)
+    ]
+    return policy._replace(contracts=tuple(sorted((*policy.contracts, *kept)))) if kept else policy
+
+
+def _is_broken(tree: Tree, contract: Contract) -> bool:
+    path = path_of("order", slug_of(contract.order_id), stem_of(contract.order_id) or "")
+    place = classify(path)
+    if place is None or place.kind != "order":
+        return False
+    try:
+        data = tree.read(path)
+    except Unreadable:
+        return True
+    return data is not None and read_order(path, data).fact is None
+
+
+def written_policy(tree: Tree) -> Policy | None:
+    """The policy that was written last."""
+    try:
+        return parse_policy(tree.read(path_of("policy")) or b"")
+    except Unreadable:
+        return None
 
 
 def _past_contract(runs: Mapping[str, RunOrders], order_id: str) -> Contract | None:

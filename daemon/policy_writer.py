@@ -13,7 +13,7 @@ from daemon import clock
 from daemon.disk import DiskTree
 from daemon.log import Log
 from daemon.place import Place
-from daemon.policy_on_disk import gate_settings, policy_from
+from daemon.policy_on_disk import gate_settings, policy_from, with_broken, written_policy
 from daemon.run_orders import newest_input_ns, orders_folders_ns
 from daemon.scan import Fingerprint, fingerprint
 from daemon.writes import replace_file
@@ -97,9 +97,14 @@ class PolicyWriter:
     def _write(self) -> None:
         """Write what differs; nothing where no order lies and none ever did."""
         runs = self._runs()
-        self.policy = policy_from(runs, self._gate())
         tree = DiskTree(self._place.root)
-        if not any(run.orders for run in runs.values()) and tree.stamp(path_of("policy")) is None:
+        before = self.policy if self.policy.orders_digest else written_policy(tree)
+        self.policy = with_broken(policy_from(runs, self._gate()), tree, before)
+        if (
+            not self.policy.contracts
+            and not any(run.orders for run in runs.values())
+            and tree.stamp(path_of("policy")) is None
+        ):
             return
         texts = {"policy": render_policy(self.policy), "policy-paths": render_shell_policy(self.policy)}
         try:

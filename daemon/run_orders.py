@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 from daemon.disk import DiskTree
-from daemon.scan import is_fact_path
+from daemon.scan import Fingerprint, is_fact_path
 from parsers.addresses import SLUG
 from parsers.facts import OrderFact, read_order
 from parsers.harness_run import parse_harness_run
@@ -24,19 +25,22 @@ def slugs_on_disk(tree: Tree) -> tuple[str, ...]:
     return tuple(name for name in tree.list(LOCAL_ROOT) if SLUG.match(name) and name not in NOT_A_SLUG)
 
 
-def read_run_orders(tree: Tree, slug: str) -> RunOrders:
+def read_run_orders(tree: DiskTree, slug: str) -> RunOrders:
     """One run's orders and what became of them. An order that cannot be admitted grants nothing."""
     receipt = _bytes(tree, path_of("receipt", slug))
     harness = _bytes(tree, path_of("harness-run", slug))
     records: dict[str, list[IngestRow]] = {}
     for row in parse_ingest_rows(_bytes(tree, path_of("ingest-record", slug)) or b""):
         records.setdefault(row.order_id, []).append(row)
+    orders = {fact.stem: fact for fact in _orders(tree, slug)}
+    stamps = {stem: tree.stamp(fact.path) for stem, fact in orders.items()}
     return RunOrders(
-        orders={fact.stem: fact for fact in _orders(tree, slug)},
+        orders=orders,
         records={order_id: tuple(rows) for order_id, rows in records.items()},
         has_receipt=receipt is not None,
         run_id=parse_receipt(receipt, path_of("receipt", slug)).run_id if receipt else None,
         harness=None if harness is None else parse_harness_run(harness, path_of("harness-run", slug)),
+        landed={stem: landed_at(stamp) for stem, stamp in stamps.items() if stamp},
         dispatched=frozenset(parse_dispatches(_bytes(tree, path_of("dispatch", slug)) or b"").by_order),
     )
 
@@ -56,6 +60,11 @@ def _bytes(tree: Tree, path: str) -> bytes | None:
         return tree.read(path)
     except Unreadable:
         return None
+
+
+def landed_at(stamp: Fingerprint) -> datetime:
+    """When the file was written last."""
+    return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC)
 
 
 def digest_of(orders: Iterator[OrderFact]) -> str:

@@ -6,6 +6,7 @@ Everything here can be dropped and read again at any time; the truth is on disk.
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 
 from daemon.overlay import OverlayTree
@@ -37,6 +38,7 @@ class RunState:
         self.disk = self.store.tree
         self.overlay = OverlayTree(self.disk)
         self.orders: dict[str, OrderFact] = {}
+        self.landed: dict[str, datetime] = {}  # when each order file was written last
         self.claimed: dict[str, str] = {}
         self.records: dict[str, tuple[IngestRow, ...]] = {}
         self.records_since: str | None = None
@@ -156,6 +158,7 @@ class RunState:
             run_id=self.run_id,
             harness=self.harness,
             dispatched=self.dispatches.by_order,
+            landed=self.landed,
         )
 
     def run(self, attestation: Attestation) -> Run:

@@ -348,8 +348,9 @@ _gates: dict[tuple[int, str | None], tuple[Policy, Gate]] = {}
 def gate_of(policy: Policy, order_id: str | None = None) -> Gate:
     """The gate of this very policy object: a thousand commits are judged by one, and hashing it would cost more."""
     key = (id(policy), order_id)
-    if key not in _gates:
+    known = _gates.get(key)  # another thread may clear them meanwhile
+    if known is None:
         if len(_gates) >= _KEPT:
             _gates.clear()
-        _gates[key] = (policy, Gate(policy, order_id))
-    return _gates[key][1]
+        known = _gates[key] = (policy, Gate(policy, order_id))
+    return known[1]

@@ -15,6 +15,7 @@ from parsers.policy_file import Contract
 # How a path is taken out of the change again, for a shell; `{path}` is where it goes.
 UNSTAGE = "git restore --staged -- {path}"
 UNADD = "git rm --cached -- {path}"  # before the first commit, when there is nothing to restore from
+SHELVE = "git stash push -- {path}"  # after `commit -a` or `commit PATH`: the change never was in the index that stays
 UNCOMMIT = "git restore --source=HEAD~1 --staged -- {path} && git commit --amend --no-edit"
 RESTORE = "git restore -- {path}"  # a write in the working tree
 REMOVE = "rm -- {path}"

@@ -19,7 +19,7 @@ from hooks.override import HOW, NO_TERMINAL, VARIABLE, allow_paths, has_terminal
 from hooks.path_change import PathChange
 from hooks.policy import judge
 from hooks.record import record
-from hooks.refusals import UNADD, UNSTAGE
+from hooks.refusals import SHELVE, UNADD, UNSTAGE
 from hooks.verdict import Violation, quote_path, render_refusal, render_violation
 from parsers.policy_file import Contract, Policy
 
@@ -45,7 +45,7 @@ def judge_staged(call: Call, order_id: str | None) -> Judgement | None:
             return None
         policy = Policy("")
     staged = _staged(call)
-    undo = UNSTAGE if staged.parents else UNADD
+    undo = _undo(staged)
     warnings: list[Violation] = []
     found = judge(staged.changes, policy, staged.content, order_id=order_id, undo=undo, on_warning=warnings.append)
     if found:
@@ -76,6 +76,13 @@ def _told(raw: bytes) -> tuple[PathChange, ...]:
     if not all(line[:1] == b":" and b"\t" in line and b'"' not in line for line in lines):
         return ()
     return tuple(parse_raw(b"".join(line.replace(b"\t", b"\0", 1) + b"\0" for line in lines)))
+
+
+def _undo(staged: StagedChange) -> str:
+    """How a path is taken out of this change. `commit -a` and `commit PATH` judge an index that git then throws away."""
+    if not staged.parents:
+        return UNADD
+    return SHELVE if os.environ.get("GIT_INDEX_FILE", "").endswith(".lock") else UNSTAGE
 
 
 def _second_look(
@@ -110,6 +117,7 @@ def owner_of(judgement: Judgement) -> Contract | None:
     policy, staged = judgement.policy, judgement.staged
     if not staged.changes or not policy.is_constraining:
         return None
+    policy = policy._replace(human_globs=())  # what people may always write is no order's doing
     covering = [
         contract
         for contract in policy.contracts
@@ -123,21 +131,24 @@ def owner_of(judgement: Judgement) -> Contract | None:
 def refuse(call: Call, violations: Sequence[Violation], order_id: str | None) -> int:
     """Says no, and why. A person at a terminal may have said otherwise: then 0."""
     reason = override_reason()
-    if reason is not None and has_terminal():
+    is_final = any(violation.rule == "R-37" for violation in violations)  # nobody may commit the local tier
+    if reason is not None and has_terminal() and not is_final:
         return _overridden(call, violations, order_id, reason)
     paths = len({violation.path for violation in violations if violation.path})
     print(f"shapeupd: this commit is refused ({paths} path{'' if paths == 1 else 's'})", file=sys.stderr)
     print(render_refusal(violations, ALL_WITH), file=sys.stderr)
-    print(NO_TERMINAL if reason is not None else HOW, file=sys.stderr)
+    if not is_final:
+        print(NO_TERMINAL if reason is not None else HOW, file=sys.stderr)
     if os.environ.get("SHAPEUPD_CANARY") != "1" or {violation.path for violation in violations} != {CANARY}:
         record(call.root, "commit.rejected", call.hook, violations, order_id=order_id)
     return 1
 
 
 def _overridden(call: Call, violations: Sequence[Violation], order_id: str | None, reason: str) -> int:
-    rules = ", ".join(sorted({violation.rule for violation in violations}))
-    print(f"shapeupd: {rules} overridden by {VARIABLE}: {reason}", file=sys.stderr)
-    if call.hook not in ("pre-commit", "pre-merge-commit"):  # prepare-commit-msg comes after these, for every commit
+    """Said and recorded by prepare-commit-msg, which comes after pre-commit for every commit."""
+    if call.hook not in ("pre-commit", "pre-merge-commit"):
+        rules = ", ".join(sorted({violation.rule for violation in violations}))
+        print(f"shapeupd: {rules} overridden by {VARIABLE}: {reason}", file=sys.stderr)
         record(call.root, "hook.override", call.hook, violations, order_id=order_id, reason=reason)
     return 0
 

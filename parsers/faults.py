@@ -68,7 +68,7 @@ CODES: dict[str, str] = {
     "E-IO": "the disk refused a read or a write; it is tried again",
     "E-FSYNC": "the disk did not confirm a write; the daemon stops rather than pretend",
     "E-SOCKET": "the daemon could not open its socket; it watches without one",
-    "E-GIT": "git could not read the history; new commits are not audited until it can",
+    "E-GIT": "git does not answer; new commits are not audited, or stray writes not seen, until it does",
     "E-THREAD": "a thread ended by an exception; what it watched is watched anew",
     "E-BUG": "a bug in shapeupd; the log row holds the report",
     "E-HOOKS": "a git hook or its folder is in a state that install does not touch",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
+from types import MappingProxyType
 from typing import NamedTuple
 
 from parsers.addresses import Address, parse_address
@@ -29,6 +30,7 @@ class RunOrders(NamedTuple):
     run_id: str | None
     harness: HarnessRun | None  # None: no harness-run.md stands there
     dispatched: Collection[str] = ()  # order ids that a dispatch receipt names
+    landed: Mapping[str, datetime] = MappingProxyType({})  # when each order file was written last, by stem
 
     def is_open(self, at: datetime | None = None) -> bool:
         """Whether the run is open, now or then. Orders without a receipt belong to an open run (B1)."""
@@ -88,7 +90,10 @@ def _counts(run: RunOrders, fact: OrderFact, at: datetime | None) -> bool:
     order = fact.order
     is_other_run = run.run_id is not None and order.run_id not in (None, run.run_id)
     is_own = fact.stem.startswith(tuple(f"hammer-{breaker}" for breaker in BREAKERS))
-    return not is_other_run and _by(order.compiled_at, at) and (not is_own or order.order_id in run.dispatched)
+    landed = run.landed.get(fact.stem)
+    has_landed = at is None or landed is None or landed <= at  # an order may be compiled long before it is there
+    is_dispatched = not is_own or order.order_id in run.dispatched
+    return not is_other_run and has_landed and _by(order.compiled_at, at) and is_dispatched
 
 
 def _newest_attempts(facts: list[OrderFact]) -> dict[str | None, tuple[int, int]]:

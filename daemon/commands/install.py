@@ -16,6 +16,7 @@ from hooks.install.hooks_folder import HooksFolder
 from hooks.install.joining import Site
 from hooks.install.repository import Outcome, Unreadable, install, read_record
 from parsers.faults import Fault, fault_row, render_fault
+from parsers.layout import path_of
 
 HELP = """Installs the git hooks, an ignore rule for .shapeup/ and a settings file. A hook that is there already runs after
 ours; lefthook and husky are asked to call us. What was changed is recorded, and `shapeupd uninstall` undoes exactly
@@ -81,6 +82,10 @@ def _show(args: argparse.Namespace, place: Place, site: Site, outcome: Outcome, 
             print(f"{'would change' if args.dry_run else 'changed'} {path}")
         if not changed:
             print("nothing to change")
+        if path_of("settings") in changed and not args.dry_run:
+            print(
+                f"next: git add {path_of('settings')} && git commit -m 'shapeupd settings', before the first order lands"
+            )
     for fault in outcome.faults:
         complain(render_fault(fault))
     for note in notes:

@@ -19,6 +19,7 @@ from daemon.commits.memory import (
     Memory,
     accepts_path,
     fetched_tips,
+    pushed_since,
     read_memory,
     read_notes,
     rebased_tips,
@@ -178,7 +179,9 @@ class Audit:
         if refs.tips == memory.tips:
             self._end(refs.tips, stamp, now)
             return False
-        hidden = {*memory.tips.values(), *memory.known, *refs.remotes, *self._fetched(refs.tips)}
+        pushed, before = pushed_since(self._common, memory.at)
+        theirs = (refs.remotes - pushed) | before | self._fetched(refs.tips)
+        hidden = {*memory.tips.values(), *memory.known, *theirs}
         after = None if since is None else int(since.timestamp()) + (since.microsecond > 0)
         shallow = shallow_commits(self._common)
         steps = [step for step in self._git.walk(refs.tips.values(), hidden, after) if step.id not in shallow]

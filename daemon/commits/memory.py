@@ -22,6 +22,7 @@ from parsers.tree import Unreadable
 SCHEMA = 1
 KNOWN = 500  # earlier tips: branches that moved or went
 NOTES_BYTES = 1024 * 1024  # of the end of the notes
+REFLOG_BYTES = 1 << 14
 FETCHED_BYTES = 16 * 1024 * 1024
 
 OBJECT_ID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
@@ -86,6 +87,26 @@ def fetched_tips(root: Path, git_dirs: Iterable[Path]) -> frozenset[str]:
             if tab and OBJECT_ID.match(name) and not source.rstrip(b"/").endswith(here):
                 found.add(name)
     return frozenset(found)
+
+
+def pushed_since(common_dir: Path, since: datetime) -> tuple[frozenset[str], frozenset[str]]:
+    """The tips that pushes from here gave to remote-tracking refs since then, and the tips these had before.
+
+    A remote-tracking ref hides what came from elsewhere; what was made here and pushed at once is still to be judged.
+    """
+    pushed, before = set(), set()
+    for folder, _, names in os.walk(common_dir / "logs" / "refs" / "remotes"):
+        for name in names:
+            oldest = ""
+            for line in reversed(_tail(Path(folder) / name, REFLOG_BYTES).splitlines()):
+                moved, _, message = line.partition(b"\t")
+                words = moved.decode("utf-8", "replace").split(" ")
+                if message != b"update by push" or not words[-2].isdecimal() or int(words[-2]) < since.timestamp() - 1:
+                    break
+                oldest = words[0]
+                pushed.add(words[1])
+            before |= {oldest} if oldest.strip("0") else set()
+    return frozenset(pushed), frozenset(before)
 
 
 def shallow_commits(common_dir: Path) -> frozenset[str]:

@@ -39,13 +39,16 @@ class PastPolicies:
         return policy._replace(contracts=past.contracts)
 
     def live_since(self) -> datetime | None:
-        """When the oldest live order was compiled; None where none is live."""
-        compiled = []
+        """Since when an order is live: the oldest one's compile, or its landing where that came later; None where none is."""
+        since = []
         for run in self._runs.values():
             live = {contract.order_id for contract in live_contracts(run) if contract.is_constraining}
-            facts = (fact.order for fact in run.orders.values() if fact.order.order_id in live)
-            compiled += [at for order in facts if (at := parse_time(order.compiled_at))]
-        return min(compiled, default=None)
+            for stem, fact in run.orders.items():
+                compiled = parse_time(fact.order.compiled_at)
+                moments = [moment for moment in (compiled, run.landed.get(stem)) if moment]
+                if fact.order.order_id in live and compiled:
+                    since.append(max(moments))
+        return min(since, default=None)
 
     def allow_paths(self) -> tuple[str, ...]:
         """Globs that the user lets pass everywhere."""
@@ -63,6 +66,7 @@ def _moments(runs: Mapping[str, RunOrders]) -> Iterator[datetime]:
     for run in runs.values():
         if run.harness is not None and run.harness.closed_at is not None:
             yield run.harness.closed_at
+        yield from run.landed.values()
         texts = [fact.order.compiled_at for fact in run.orders.values()]
         texts += [row.at for rows in run.records.values() for row in rows]
         yield from (at for text in texts if (at := parse_time(text)))

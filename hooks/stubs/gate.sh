@@ -339,7 +339,7 @@ find_owners() {
 		*) case +$path in $line) ;; *) continue ;; esac ;;
 		esac
 		is_covered=1
-		case $order in "- "* | -) continue ;; esac
+		case $order in ' -') continue ;; esac # what people may always write
 		case $owners in *"$nl$order$nl"*) ;; *) owners=$owners$nl$order$nl ;; esac
 	done
 	[ -n "$is_covered" ]

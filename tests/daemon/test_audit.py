@@ -329,6 +329,18 @@ def test_fetched_commits_are_never_judged(governed, elsewhere):
     assert governed.look() == []
 
 
+def test_what_was_made_here_and_pushed_at_once_is_judged(governed, tmp_path):
+    governed.git("init", "-q", "--bare", os.fspath(tmp_path / "origin.git"))
+    governed.git("remote", "add", "origin", os.fspath(tmp_path / "origin.git"))
+    governed.git("push", "-q", "origin", "HEAD")
+    governed.look()
+    bad = governed.commit("sneaky", {"docs/a": "2"})
+    worse = governed.commit("again", {"docs/b": "2"})
+    governed.git("push", "-q", "origin", f"{bad}:refs/heads/main")
+    governed.git("push", "-q", "origin", "HEAD:refs/heads/main")
+    assert governed.look() == [bypassed(bad), bypassed(worse)]
+
+
 def test_commits_pulled_by_address_are_never_judged(governed, elsewhere):
     governed.git("pull", "-q", "--ff-only", os.fspath(elsewhere), "main")
     assert governed.look() == []

@@ -1,6 +1,7 @@
 """Policies of past moments, from what lies on disk. Source: rulings A3, B2, E2."""
 
 import json
+import os
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -22,6 +23,9 @@ def policies(tmp_path):
     first = run.order("a-r1-a1", compiled_at=NOON.isoformat(), substrate=whitelist)
     run.order("b-r1-a1", compiled_at=(NOON + 2 * HOUR).isoformat(), substrate=whitelist)
     run.order("hammer-deadline-r1", operation="hammer", compiled_at=NOON.isoformat(), substrate=whitelist)
+    for path in first.parent.iterdir():  # as they lay there when they were compiled
+        compiled = datetime.fromisoformat(json.loads(path.read_text())["compiled_at"]).timestamp()
+        os.utime(path, (compiled, compiled))
     row = {"at": (NOON + HOUR).isoformat(), "run_id": None, "order_id": ANSWERED, "result": "r", "sha256": "0" * 64}
     row |= {"order_sha256": sha256_of(first.read_bytes()), "outcome": "applied"}
     run.write("receipts/ingest.jsonl", json.dumps(row) + "\n")

@@ -261,10 +261,6 @@ def build(root: Path, *, strict: bool, team: str = "") -> Site:
     added = git(site.clone, "rev-parse", "HEAD")
     git(site.clone, "remote", "add", "origin", "../server.git")
     git(site.clone, "push", "-q", "origin", "main", "main:base")
-    (site.clone / "docs" / "x").write_text("change\n")
-    git(site.clone, "add", ".")
-    out = git(site.clone, "commit-tree", "-m", "out", "-p", "HEAD", git(site.clone, "write-tree"))
-    git(site.clone, "reset", "-q", "--hard")
     order = {
         "schema_version": 1,
         "order_id": "cart/core-r1-a1",
@@ -278,10 +274,14 @@ def build(root: Path, *, strict: bool, team: str = "") -> Site:
     path = site.clone / ".shapeup/cart/orders/core-r1-a1.json"
     path.parent.mkdir(parents=True)
     path.write_text(json.dumps(order))
-    (root / "facts").write_text(f"OUT={out}\nADDED={added}\n")
     words = ["install", "--strict"] if strict else ["install"]
     for command in (words, ["run", "--once"]):
         subprocess.run([*COMMAND, *command], cwd=site.clone, env=ENV, capture_output=True, check=True)
+    (site.clone / "docs" / "x").write_text("change\n")
+    git(site.clone, "add", ".")
+    out = git(site.clone, "commit-tree", "-m", "out", "-p", "HEAD", git(site.clone, "write-tree"))
+    git(site.clone, "reset", "-q", "--hard")
+    (root / "facts").write_text(f"OUT={out}\nADDED={added}\n")
     hook = site.server / "hooks" / "pre-receive"
     hook.write_text(f'#!/bin/sh\nexec "{sys.executable}" -I -m daemon hook pre-receive\n')
     hook.chmod(0o755)

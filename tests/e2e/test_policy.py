@@ -138,3 +138,34 @@ def test_a_link_in_the_place_of_the_policy_is_said_and_not_followed(tmp_path: Pa
         living.sync()
         assert living.wait_for("daemon.error", ".shapeup/policy.json")["code"] == "E-SYMLINK"
     assert outside.read_text() == "mine"
+
+
+def test_breaking_a_live_order_opens_nothing(tmp_path: Path) -> None:
+    run = SmallRun(tmp_path)
+    whole = run.order("core-r1-a1", substrate=SUBSTRATE).read_text()
+    for broken in ("{", "[]", json.dumps({"order_id": "cart/core-r1-a1", "substrate": {"allowed": ["**"]}})):
+        with daemon(tmp_path) as living:
+            run.write("orders/core-r1-a1.json", whole)
+            living.sync()
+            assert policy(tmp_path).contracts[0].permits
+            run.write("orders/core-r1-a1.json", broken)
+            living.wait_for("order.rejected")
+            living.sync()
+            (kept,) = policy(tmp_path).contracts
+            assert (kept.is_constraining, kept.permits, kept.frozen) == (True, False, ("spec/**",))
+        told = shapeupd("check", "--print-policy", "--repo", str(tmp_path))  # what a hook asks while no daemon lives
+        assert parse_policy(told.stdout.encode()) == policy(tmp_path)
+
+
+def test_an_order_that_is_rewritten_or_removed_while_it_is_live_is_told(tmp_path: Path) -> None:
+    run = SmallRun(tmp_path)
+    with daemon(tmp_path) as living:
+        path = run.order("core-r1-a1", substrate=SUBSTRATE)
+        living.sync()
+        run.order("core-r1-a1", substrate={"allowed": ["**"]})
+        row = living.wait_for("order.admitted", "cart/core-r1-a1", count=2)
+        assert (row["level"], row["warnings"]) == ("warn", ["its substrate changed without a new compile"])
+        run.order("core-r1-a1", substrate=SUBSTRATE, compiled_at="2026-03-02T10:00:00Z")
+        assert living.wait_for("order.admitted", "cart/core-r1-a1", count=3)["level"] == "info"
+        path.unlink()
+        assert "removed before it was answered" in living.wait_for("artifact.tampered", "cart/core-r1-a1")["note"]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,8 @@ class Clone(History):
             "payload": {},
         }
         self.local(f"cart/orders/{stem}.json", json.dumps(order))
+        landed = datetime.fromisoformat(LONG_AGO).timestamp()
+        os.utime(self.root / f".shapeup/cart/orders/{stem}.json", (landed, landed))
 
     def record(self, commit: str, verdict: str, **more: Any) -> None:
         row = {"at": LONG_AGO, "commit": commit, "verdict": verdict, "order_id": None, "rules": [], "reason": None}
@@ -259,4 +262,16 @@ def test_without_a_daemon_that_can_audit_the_policy_at_hand_judges(clone: Clone)
     clone.passes()
     clone.order("core-r1-a1", allowed=["src/cart/**"], compiled_at="2126-03-01T10:00:00.000Z")
     clone.commit("before any order", docs__guide="mine\n")
+    clone.passes()
+
+
+def test_what_was_committed_before_the_first_order_landed_is_pushed_however_early_that_was_compiled(tmp_path: Path) -> None:
+    clone = Clone(tmp_path)
+    order = clone.root / ".shapeup/cart/orders/core-r1-a1.json"
+    text = order.read_text()
+    order.unlink()
+    clone.commit("a person's", docs__guide="mine\n")
+    order.write_text(text)
+    later = int(clone.git("log", "-1", "--format=%ct")) + 60
+    os.utime(order, (later, later))
     clone.passes()

@@ -614,3 +614,39 @@ def test_the_canary_calls_nobody_elses_hook(gated: Gated) -> None:
     assert not (gated.root / "called").exists()
     assert gated.commit("src/cart/y") is None
     assert (gated.root / "called").exists()
+
+
+@pytest.mark.parametrize("with_lines", [True, False])
+def test_what_people_may_always_write_is_stamped_with_no_order(gated: Gated, with_lines: bool) -> None:
+    policy = Policy("digest", (CART,), human_globs=("docs/**",), has_open_run=True)
+    gated.orders(CART, policy=policy)
+    if not with_lines:
+        (gated.root / ".shapeup/policy.paths").unlink()
+    for paths in (("docs/x",), ("docs/y", "src/cart/y")):
+        assert gated.commit(*paths) is None
+        assert "Shapeup" not in gated.message()
+
+
+@pytest.mark.parametrize("form", ["-a", "docs/old"])
+def test_the_way_forward_after_commit_a_works_as_printed(gated: Gated, form: str) -> None:
+    gated.write("docs/old")
+    gated.write("src/cart/old")
+    gated.git("add", ".")
+    gated.git("commit", "-qm", "before")
+    gated.orders(CART)
+    gated.write("docs/old", "changed\n")
+    gated.write("src/cart/old", "changed\n")
+    said = gated.commit(args=(form,))
+    assert said is not None
+    (fix,) = [line.removeprefix("  fix: ") for line in said.splitlines() if line.startswith("  fix: ")]
+    subprocess.run(["sh", "-c", fix], cwd=gated.root, env=ENV, check=True, capture_output=True)
+    assert gated.commit(args=("-a",)) is None
+    assert gated.git("stash", "show", "--name-only") == "docs/old"
+
+
+def test_an_override_opens_everything_but_the_local_tier(gated: Gated) -> None:
+    gated.orders(CART)
+    gated.git("add", "-f", ".shapeup/policy.json")
+    said = gated.commit("docs/x", SHAPEUP_OVERRIDE="because")
+    assert said is not None
+    assert "SHAPEUP_OVERRIDE" not in said

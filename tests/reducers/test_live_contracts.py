@@ -169,3 +169,11 @@ def test_an_order_that_names_no_operation_is_known_by_its_stem() -> None:
     assert operation("map-scopes") == "map-scopes"
     assert operation("analyze-r2") == "analyze"
     assert operation("odd") == ""
+
+
+def test_an_order_counts_from_its_landing_however_early_it_was_compiled() -> None:
+    landed = {"core-r1-a1": datetime(2026, 3, 2, tzinfo=UTC)}
+    run = run_of(order("core-r1-a1", "2026-03-01T10:00:00Z"), landed=landed)
+    assert live_contracts(run, datetime(2026, 3, 1, 12, tzinfo=UTC)) == ()
+    assert states(live_contracts(run, datetime(2026, 3, 2, 12, tzinfo=UTC))) == {"core-r1-a1": "live"}
+    assert states(live_contracts(run)) == {"core-r1-a1": "live"}

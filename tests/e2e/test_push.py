@@ -265,7 +265,9 @@ def test_without_a_daemon_that_can_audit_the_policy_at_hand_judges(clone: Clone)
     clone.passes()
 
 
-def test_what_was_committed_before_the_first_order_landed_is_pushed_however_early_that_was_compiled(tmp_path: Path) -> None:
+def test_what_was_committed_before_the_first_order_landed_is_pushed_however_early_that_was_compiled(
+    tmp_path: Path,
+) -> None:
     clone = Clone(tmp_path)
     order = clone.root / ".shapeup/cart/orders/core-r1-a1.json"
     text = order.read_text()

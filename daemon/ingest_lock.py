@@ -22,12 +22,16 @@ THIS_PROCESS = OURS + os.urandom(8).hex()  # a pid comes again, in a container a
 
 
 class IngestLock:
-    """One run's lock. `take` never waits: the caller comes back, so that one locked run delays no other."""
+    """One run's lock. `take` never waits: the caller comes back, so that one locked run delays no other.
 
-    def __init__(self, root: Path, slug: str, now: Callable[[], datetime]) -> None:
+    `holds_repository` False: a command that does not hold the repository's own lock, so a daemon may live beside it.
+    """
+
+    def __init__(self, root: Path, slug: str, now: Callable[[], datetime], *, holds_repository: bool = True) -> None:
         self._root = root
         self._parent, _, self._name = path_of("ingest-lock", slug).rpartition("/")[0].rpartition("/")
         self._now = now
+        self._holds_repository = holds_repository
 
     def take(self) -> bool:
         """Whether the lock is ours now; a stale one of a dead process on this host is broken first."""
@@ -38,8 +42,9 @@ class IngestLock:
                 "pid": os.getpid(),
                 "at": render_time(self._now()),
                 "host": socket.gethostname(),
-                "by": THIS_PROCESS,
             }
+            if self._holds_repository:
+                owner["by"] = THIS_PROCESS  # whoever holds the repository next knows that we are dead
             try:
                 self._write_owner(run, json.dumps(owner).encode())
             except OSError:
@@ -76,8 +81,8 @@ class IngestLock:
     def _break_stale(self, run: int) -> bool:
         """Break a lock only when it is old AND its owner is dead, on this host, and still the one that was judged.
 
-        One that shapeupd itself left on this host is dead at once: whoever comes here holds the repository, so no other
-        shapeupd lives that could be writing.
+        One that shapeupd itself left on this host is dead at once for whoever holds the repository: no other shapeupd
+        lives that could be writing. A command beside a daemon asks for the process as well.
         """
         try:
             status = os.stat(self._name, dir_fd=run, follow_symlinks=False)
@@ -88,6 +93,8 @@ class IngestLock:
         host = owner.get("host")
         by = str(owner.get("by"))
         is_left_by_us = by.startswith(OURS) and by != THIS_PROCESS
+        if not self._holds_repository:
+            is_left_by_us = is_left_by_us and not _is_alive(owner.get("pid"))
         if host not in (None, socket.gethostname()):
             return False
         if not is_left_by_us and (age_ms <= STALE_MS or _is_alive(owner.get("pid"))):

@@ -49,6 +49,7 @@ VERBS: dict[str, Verb] = {
     "doctor": Verb("daemon.commands.doctor", "prove each wall: hooks fire, the watch works, limits suffice"),
     "check": Verb("daemon.commands.check", "the gate's rules over what is staged, a commit or a range"),
     "explain": Verb("daemon.commands.explain", "who may write a path, by which order and pattern"),
+    "budget": Verb("daemon.commands.budget", "how much of a run's time is spent"),
     "gate": Verb("daemon.commands.gate", "answer a gate from an answer set; list, verify or init one"),
     "hook": Verb("daemon.commands.hook", "what git calls; pre-receive for a bare repository"),
     "record": Verb("daemon.commands.record", ""),

@@ -71,6 +71,7 @@ CODES: dict[str, str] = {
     "E-GIT": "git does not answer; new commits are not audited, or stray writes not seen, until it does",
     "E-THREAD": "a thread ended by an exception; what it watched is watched anew",
     "E-BUG": "a bug in shapeupd; the log row holds the report",
+    "E-BREAKER": "a breaker of the run has tripped, so orders of this kind are refused until a person decides",
     "E-HOOKS": "a git hook or its folder is in a state that install does not touch",
     "E-SETTINGS": "a settings file names an unknown key or a value outside its range",
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from parsers.receipts import Attestation, attest, parse_dispatches, parse_receipt, run_id_of
+from parsers.faults import CODES
+from parsers.receipts import Attestation, RunConfig, attest, parse_dispatches, parse_receipt, run_id_of
 
 RUN = "cart-20260301T101500Z-5f21f646"
 INTAKE = "4736bc313525a831796b50cd96372e4144ff3f53466f535349e476230e730c17"
@@ -96,3 +98,73 @@ def test_no_row_makes_it_raise(rows: list[dict[str, object]]) -> None:
 
 def test_a_hundred_thousand_receipts_of_one_order_are_read_in_linear_time() -> None:
     assert len(parse_dispatches(ledger(row()) * 100_000).by_order["s/a"]) == 100_000
+
+
+def receipt(**config: object) -> bytes:
+    value = {"slug": "cart", "run_id": RUN, "started_at": "2026-03-01T10:15:00.000Z", "config": config}
+    return json.dumps(value).encode()
+
+
+def test_what_the_breakers_read_of_a_receipt() -> None:
+    data = receipt(
+        wall_clock_budget_s=3600,
+        max_rounds=2,
+        attempt_budget=4,
+        no_progress_k=0,
+        auto_level="unattended",
+        spec_folder="shapeup/cart/spec/",
+        tiny_lane=True,
+    )
+    read = parse_receipt(data, "receipt.json")
+    assert read.config == RunConfig(3600, 2, 4, 0, "unattended", "shapeup/cart/spec/", True)
+    assert (read.run_id, read.slug, read.started_at) == (RUN, "cart", "2026-03-01T10:15:00.000Z")
+    assert read.start == datetime(2026, 3, 1, 10, 15, tzinfo=UTC)
+    assert read.faults == ()
+
+
+def test_what_a_config_does_not_say_has_its_default() -> None:
+    assert parse_receipt(receipt(), "receipt.json").config == RunConfig(None, 3, 5)
+    bare = parse_receipt(b'{"started_at":"2026-03-01T10:15:00.000Z"}', "receipt.json")
+    assert (bare.config, bare.faults) == (RunConfig(), ())
+
+
+@pytest.mark.parametrize("budget", [None, 0, 0.0])
+def test_no_budget_switches_the_deadline_off_without_a_word(budget: object) -> None:
+    read = parse_receipt(receipt(wall_clock_budget_s=budget), "receipt.json")
+    assert (read.config.budget_s, read.faults) == (None, ())
+
+
+@pytest.mark.parametrize("budget", [-1, -0.5, "90m", "3600", True, [], 1e12, 2**70, 1e-9, {"s": 1}])
+def test_a_budget_that_cannot_be_meant_is_a_finding_and_never_a_trip(budget: object) -> None:
+    data = json.dumps({"started_at": "2026-03-01T10:15:00.000Z", "config": {"wall_clock_budget_s": budget}})
+    read = parse_receipt(data.encode(), "receipt.json")
+    assert read.config.budget_s is None
+    if budget != 2**70:  # no 64-bit number: then the whole receipt cannot be read
+        assert [fault.where for fault in read.faults] == ["receipt.json:$.config.wall_clock_budget_s"]
+    assert read.faults
+
+
+@pytest.mark.parametrize(("key", "default"), [("max_rounds", 3), ("attempt_budget", 5)])
+@pytest.mark.parametrize("value", [0, -1, "2", True, 1.5, []])
+def test_a_count_that_is_none_is_a_finding_and_the_default_holds(key: str, default: int, value: object) -> None:
+    read = parse_receipt(receipt(**{key: value}), "receipt.json")
+    assert getattr(read.config, key) == default
+    assert [fault.where for fault in read.faults] == [f"receipt.json:$.config.{key}"]
+
+
+@pytest.mark.parametrize("started_at", [None, "", "soon", 7, "2026-13-01T00:00:00Z"])
+def test_a_receipt_without_a_start_says_so(started_at: object) -> None:
+    data = json.dumps({"slug": "cart", "started_at": started_at, "config": {"wall_clock_budget_s": 60}})
+    read = parse_receipt(data.encode(), "receipt.json")
+    assert read.start is None
+    assert [fault.where for fault in read.faults] == ["receipt.json:$.started_at"]
+    assert all(fault.code in CODES for fault in read.faults)
+
+
+@given(st.recursive(st.none() | st.floats() | st.integers() | st.text(max_size=9), lambda x: st.lists(x, max_size=2)))
+def test_no_config_makes_it_raise(value: object) -> None:
+    for key in ("wall_clock_budget_s", "max_rounds", "attempt_budget", "no_progress_k", "auto_level", "tiny_lane"):
+        read = parse_receipt(receipt(**{key: value}), "receipt.json")
+        assert read.config.max_rounds >= 1
+        assert read.config.budget_s is None or read.config.budget_s > 0
+    parse_receipt(json.dumps({"config": value}).encode(), "receipt.json")

@@ -9,7 +9,7 @@ from datetime import datetime
 from daemon.configuration import user_settings_text
 from daemon.disk import DiskTree
 from daemon.place import Place
-from daemon.run_orders import digest_of, read_run_orders, slugs_on_disk
+from daemon.run_orders import read_run_orders, slugs_on_disk
 from hooks.git import GitFailed, ask_git, scrubbed_env
 from parsers.addresses import slug_of, stem_of
 from parsers.facts import read_order
@@ -17,7 +17,8 @@ from parsers.layout import classify, path_of
 from parsers.policy_file import Contract, Policy, parse_policy
 from parsers.settings import Settings, parse_settings
 from parsers.tree import Tree, Unreadable
-from reducers.live_contracts import RunOrders, contract_of, live_contracts
+from reducers.live_contracts import RunOrders, contract_of
+from reducers.policy import derive_policy, keep_broken
 
 
 def policy_of(place: Place, *, order_id: str | None = None, at: datetime | None = None) -> Policy:
@@ -27,7 +28,7 @@ def policy_of(place: Place, *, order_id: str | None = None, at: datetime | None 
     """
     tree = DiskTree(place.root)
     runs = {slug: read_run_orders(tree, slug) for slug in slugs_on_disk(tree)}
-    policy = policy_from(runs, gate_settings(place), at)
+    policy = derive_policy(runs, gate_settings(place), at)
     if at is None:
         policy = with_broken(policy, tree, written_policy(tree))
     if order_id is None or any(contract.order_id == order_id for contract in policy.contracts):
@@ -36,27 +37,9 @@ def policy_of(place: Place, *, order_id: str | None = None, at: datetime | None 
     return policy if past is None else policy._replace(contracts=(*policy.contracts, past))
 
 
-def policy_from(runs: Mapping[str, RunOrders], settings: Settings, at: datetime | None = None) -> Policy:
-    """The policy over all runs under these settings."""
-    return Policy(
-        orders_digest=digest_of(fact for run in runs.values() for fact in run.orders.values()),
-        contracts=tuple(contract for slug in sorted(runs) for contract in live_contracts(runs[slug], at)),
-        human_globs=settings.gate_human_globs,
-        no_live_order=settings.gate_no_live_order,
-        has_open_run=any(run.has_receipt and run.is_open(at) for run in runs.values()),
-        tier_direction=settings.gate_tier_direction,
-    )
-
-
 def with_broken(policy: Policy, tree: Tree, before: Policy | None) -> Policy:
-    """The policy and, out of the one `before`, the live orders whose files are there and can be read no more: such an order
-    permits nothing, and goes on constraining, or breaking one's own order would open the gate."""
-    known = {contract.order_id for contract in policy.contracts}
-    lost = [contract for contract in (before.contracts if before else ()) if contract.order_id not in known]
-    kept = [
-        contract._replace(superseded=True) for contract in lost if not contract.answered and _is_broken(tree, contract)
-    ]
-    return policy._replace(contracts=tuple(sorted((*policy.contracts, *kept)))) if kept else policy
+    """The policy and the live orders of the one `before` that can be read no more."""
+    return keep_broken(policy, before, lambda contract: _is_broken(tree, contract))
 
 
 def _is_broken(tree: Tree, contract: Contract) -> bool:

@@ -7,13 +7,12 @@ Both files bear the change time of the newest file they depend on, as it was bef
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import datetime
 
 from daemon import clock
 from daemon.disk import DiskTree
 from daemon.log import Log
 from daemon.place import Place
-from daemon.policy_on_disk import gate_settings, policy_from, with_broken, written_policy
+from daemon.policy_on_disk import gate_settings, with_broken, written_policy
 from daemon.run_orders import newest_input_ns, orders_folders_ns
 from daemon.scan import Fingerprint, fingerprint
 from daemon.writes import replace_file
@@ -24,6 +23,7 @@ from parsers.policy_file import Policy, render_policy
 from parsers.settings import Settings
 from parsers.tree import Unreadable
 from reducers.live_contracts import RunOrders
+from reducers.policy import derive_policy
 
 ANSWERS_S = 0.2  # an answer only lifts a freeze: it may wait for others
 REST = 5  # times the cost of one writing, before the next: with thousands of orders it takes a tenth of a second
@@ -47,10 +47,6 @@ class PolicyWriter:
         self._own: dict[str, Fingerprint | None] = {}
         self._trouble = ""
         self.policy = Policy("")
-
-    def policy_at(self, at: datetime | None) -> Policy:
-        """The policy as it stood then, as far as the facts tell; None: as it is now."""
-        return self.policy if at is None else policy_from(self._runs(), self._gate(), at)
 
     def note_orders(self) -> None:
         """Orders, a receipt or a run's state are about to be read: called before, so that what changes later is newer."""
@@ -99,7 +95,7 @@ class PolicyWriter:
         runs = self._runs()
         tree = DiskTree(self._place.root)
         before = self.policy if self.policy.orders_digest else written_policy(tree)
-        self.policy = with_broken(policy_from(runs, self._gate()), tree, before)
+        self.policy = with_broken(derive_policy(runs, self._gate()), tree, before)
         if (
             not self.policy.contracts
             and not any(run.orders for run in runs.values())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -65,12 +64,6 @@ def _bytes(tree: Tree, path: str) -> bytes | None:
 def landed_at(stamp: Fingerprint) -> datetime:
     """When the file was written last."""
     return datetime.fromtimestamp(stamp.mtime_ns / 1e9, UTC)
-
-
-def digest_of(orders: Iterator[OrderFact]) -> str:
-    """One name for a set of orders: the hash over each order's path and hash, sorted. Source: rulings J `policy.json`."""
-    lines = sorted(f"{fact.path} {fact.sha256}\n" for fact in orders)
-    return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def newest_input_ns(root: Path) -> int:

@@ -18,8 +18,8 @@ _PASSED = (b'"accepted"', b'"audited"', b'"overridden"')
 
 def accepted_commits(root: str) -> frozenset[str]:
     """The newest commits of which it is recorded that they passed."""
-    found = {line.split(b" ", 1)[0] for line in _tail(os.path.join(common_dir(), ACCEPTS)).split(b"\n")}
-    for row in _tail(os.path.join(root, path_of("commits"))).split(b"\n"):
+    found = {line.split(b" ", 1)[0] for line in tail_of(os.path.join(common_dir(), ACCEPTS), READ_BYTES).split(b"\n")}
+    for row in tail_of(os.path.join(root, path_of("commits")), READ_BYTES).split(b"\n"):
         if any(word in row for word in _PASSED) and b'"commit"' in row:
             found.add(row.partition(b'"commit"')[2].split(b'"', 2)[1])
     return frozenset(name.decode("ascii", "replace") for name in found)
@@ -55,17 +55,17 @@ def live_since_s(root: str, policy: Policy) -> int | None:
     return min(found) // 1_000_000_000 + 1 if found else None
 
 
-def _tail(path: str) -> bytes:
-    """The last READ_BYTES of a file, from the start of a line on; empty where none is."""
+def tail_of(path: str | os.PathLike[str], most: int) -> bytes:
+    """The last bytes of a file, from the start of a line on; empty where no plain file is. A link is not followed."""
     try:
         fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return b""
     try:
-        start = max(0, os.fstat(fd).st_size - READ_BYTES)
-        data = os.pread(fd, READ_BYTES, start)
+        start = max(0, os.fstat(fd).st_size - most)
+        data = os.pread(fd, most, start)
     except OSError:
-        return b""
+        return b""  # a folder or a pipe
     finally:
         os.close(fd)
     return data if start == 0 else data.partition(b"\n")[2]

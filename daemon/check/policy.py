@@ -14,15 +14,16 @@ def policy_by_time(place: Place) -> Callable[[int], Policy]:
     from datetime import UTC, datetime
 
     from daemon.disk import DiskTree
-    from daemon.policy_on_disk import gate_settings, policy_from
+    from daemon.policy_on_disk import gate_settings
     from daemon.run_orders import read_run_orders, slugs_on_disk
+    from reducers.policy import derive_policy
 
     tree = DiskTree(place.root)
     runs = {slug: read_run_orders(tree, slug) for slug in slugs_on_disk(tree)}
     settings = gate_settings(place)
 
     def policy_at(moment_s: int) -> Policy:
-        return policy_from(runs, settings, datetime.fromtimestamp(moment_s, UTC))
+        return derive_policy(runs, settings, datetime.fromtimestamp(moment_s, UTC))
 
     return policy_at
 

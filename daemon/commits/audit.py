@@ -182,9 +182,7 @@ class Audit:
         pushed, before = pushed_since(self._common, memory.at)
         theirs = (refs.remotes - pushed) | before | self._fetched(refs.tips)
         hidden = {*memory.tips.values(), *memory.known, *theirs}
-        after = (
-            None if since is None else int(since.timestamp())
-        )  # git knows seconds: one that is shared counts as later
+        after = None if since is None else int(since.timestamp())  # git knows whole seconds: a shared one counts
         shallow = shallow_commits(self._common)
         steps = [step for step in self._git.walk(refs.tips.values(), hidden, after) if step.id not in shallow]
         noted = read_notes(self._common) if steps else frozenset()

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from daemon.disk import DiskTree
 from daemon.writes import replace_file
+from hooks.accepted import ACCEPTS, tail_of
 from parsers.layout import path_of
 from parsers.times import parse_time, render_time
 from parsers.tree import Unreadable
@@ -26,7 +27,6 @@ REFLOG_BYTES = 1 << 14
 FETCHED_BYTES = 16 * 1024 * 1024
 
 OBJECT_ID = re.compile(r"(?:[0-9a-f]{40}|[0-9a-f]{64})\Z")
-_LOOK = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Memory(NamedTuple):
@@ -67,12 +67,12 @@ def write_memory(root: Path, memory: Memory) -> None:
 
 def accepts_path(common_dir: Path) -> Path:
     """Where hooks note the commits that they let pass: `<commit> <order_id or ->`, one a line."""
-    return common_dir / "shapeupd" / "accepts"
+    return common_dir / ACCEPTS
 
 
 def read_notes(common_dir: Path) -> frozenset[str]:
     """The commits that hooks let pass, the newest of them."""
-    lines = _tail(accepts_path(common_dir), NOTES_BYTES).split(b"\n")
+    lines = tail_of(accepts_path(common_dir), NOTES_BYTES).split(b"\n")
     return frozenset(line.split(b" ")[0].decode("ascii", "replace") for line in lines if line)
 
 
@@ -81,7 +81,7 @@ def fetched_tips(root: Path, git_dirs: Iterable[Path]) -> frozenset[str]:
     here = (b" of .", b" of " + os.fsencode(root), b" of " + os.fsencode(root / ".git"))
     found = set()
     for folder in git_dirs:
-        for line in _tail(folder / "FETCH_HEAD", FETCHED_BYTES).split(b"\n"):
+        for line in tail_of(folder / "FETCH_HEAD", FETCHED_BYTES).split(b"\n"):
             commit, tab, source = line.partition(b"\t")
             name = commit.decode("ascii", "replace")
             if tab and OBJECT_ID.match(name) and not source.rstrip(b"/").endswith(here):
@@ -98,7 +98,7 @@ def pushed_since(common_dir: Path, since: datetime) -> tuple[frozenset[str], fro
     for folder, _, names in os.walk(common_dir / "logs" / "refs" / "remotes"):
         for name in names:
             oldest = ""
-            for line in reversed(_tail(Path(folder) / name, REFLOG_BYTES).splitlines()):
+            for line in reversed(tail_of(Path(folder) / name, REFLOG_BYTES).splitlines()):
                 moved, _, message = line.partition(b"\t")
                 words = moved.decode("utf-8", "replace").split(" ")
                 if message != b"update by push" or not words[-2].isdecimal() or int(words[-2]) < since.timestamp() - 1:
@@ -111,7 +111,7 @@ def pushed_since(common_dir: Path, since: datetime) -> tuple[frozenset[str], fro
 
 def shallow_commits(common_dir: Path) -> frozenset[str]:
     """Commits whose parents are not here: they came by a fetch."""
-    return frozenset(_tail(common_dir / "shallow", FETCHED_BYTES).decode("ascii", "replace").split())
+    return frozenset(tail_of(common_dir / "shallow", FETCHED_BYTES).decode("ascii", "replace").split())
 
 
 def rebased_tips(common_dir: Path, heads: Mapping[str, str]) -> dict[str, str]:
@@ -120,23 +120,7 @@ def rebased_tips(common_dir: Path, heads: Mapping[str, str]) -> dict[str, str]:
     for name, head in heads.items():
         folder = (common_dir / name).parent
         for state in ("rebase-merge", "rebase-apply"):
-            old = _tail(folder / state / "orig-head", 128).decode("ascii", "replace").strip()
+            old = tail_of(folder / state / "orig-head", 128).decode("ascii", "replace").strip()
             if OBJECT_ID.match(old):
                 found[old] = head
     return found
-
-
-def _tail(path: Path, most: int) -> bytes:
-    """The last bytes of a file, from the start of a line on; empty where no plain file is."""
-    try:
-        file = os.open(path, _LOOK)
-    except OSError:
-        return b""
-    try:
-        start = max(0, os.fstat(file).st_size - most)
-        data = os.pread(file, most, start)
-    except OSError:
-        return b""  # a folder or a pipe
-    finally:
-        os.close(file)
-    return data if start == 0 else data.partition(b"\n")[2]

@@ -8,11 +8,12 @@ from datetime import datetime
 
 from daemon.disk import DiskTree
 from daemon.place import Place
-from daemon.policy_on_disk import policy_from, policy_of, settings_under
+from daemon.policy_on_disk import policy_of, settings_under
 from daemon.run_orders import read_run_orders, slugs_on_disk
 from parsers.policy_file import Policy
 from parsers.times import parse_time
 from reducers.live_contracts import RunOrders, live_contracts
+from reducers.policy import derive_policy
 
 
 class PastPolicies:
@@ -31,7 +32,7 @@ class PastPolicies:
         """
         stretch = (bisect_right(self._moments, at), settings)
         if stretch not in self._policies:
-            self._policies[stretch] = policy_from(self._runs, settings_under(self._place, settings), at)
+            self._policies[stretch] = derive_policy(self._runs, settings_under(self._place, settings), at)
         policy = self._policies[stretch]
         if order_id is None or any(contract.order_id == order_id for contract in policy.contracts):
             return policy

@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -277,3 +277,13 @@ def test_what_was_committed_before_the_first_order_landed_is_pushed_however_earl
     later = int(clone.git("log", "-1", "--format=%ct")) + 60
     os.utime(order, (later, later))
     clone.passes()
+
+
+def test_a_bypass_in_the_very_second_the_order_landed_is_refused(clone: Clone) -> None:
+    made = datetime(2026, 4, 1, tzinfo=UTC)
+    clone.write("docs/guide", "mine\n")
+    clone.git("add", "-A")
+    clone.git("commit", "-qm", "x", GIT_COMMITTER_DATE=made.isoformat())
+    landed = made.timestamp() + 0.9
+    os.utime(clone.root / ".shapeup/cart/orders/core-r1-a1.json", (landed, landed))
+    assert "docs/guide" in clone.refused()

@@ -13,11 +13,13 @@ from typing import Any, Literal, NamedTuple
 
 from parsers.faults import Fault
 from parsers.layout import path_of
+from parsers.rule_table import RULES, Severity
 
 USER_FILE = "$XDG_CONFIG_HOME/shapeupd/config.toml"
 ENFORCEMENT = ("gate.", "rules.", "ingest.", "breakers.")
 
 RuleLevel = Literal["off", "warn", "deny"]
+_STRICTNESS: tuple[RuleLevel, ...] = ("off", "warn", "deny")
 
 
 class Settings(NamedTuple):
@@ -50,9 +52,16 @@ class Settings(NamedTuple):
     release_version_pairs: tuple[tuple[str, str], ...] = ()
     funding_impl_model: str = ""  # empty: no model is named
 
-    def rule(self, rule_id: str) -> RuleLevel:
-        """How the rule acts: its own level, else the profile's."""
-        return dict(self.rules).get(rule_id) or ("deny" if self.rules_profile == "enforce" else "warn")
+    def rule(self, rule_id: str, severity: Severity | None = None) -> RuleLevel:
+        """How a finding of the rule acts. Of an integrity rule as the table says, or as the setting tightens it; of a process
+        rule by its own setting, else its `deny` under `enforce` alone. `severity` None: the table's. Source: protocol §9.
+        """
+        known = RULES.get(rule_id)
+        own = dict(self.rules).get(rule_id)
+        inherent: RuleLevel = "deny" if (severity or (known.severity if known else "deny")) == "deny" else "warn"
+        if known is not None and known.family == "integrity":
+            return max(own or "off", inherent, key=_STRICTNESS.index)
+        return own or (inherent if self.rules_profile == "enforce" else "warn")
 
 
 class Refused(Exception):
@@ -225,10 +234,20 @@ def _take(
     except Refused as expected:
         faults.append(_out_of_range(given, str(expected)))
         return
+    level = _held_at(given.key)
+    if level is not None and key.is_looser is not None and key.is_looser(value, level):
+        faults.append(_always_holds(given, level))
+        return
     if floor is not None and key.is_looser is not None and key.is_looser(value, _in_force(given.key, floor)):
         faults.append(_loosens(given, _in_force(given.key, floor)))
         return
     chosen[given.key] = value
+
+
+def _held_at(key: str) -> RuleLevel | None:
+    """The level below which no file brings an integrity rule; None for every other key."""
+    rule = _RULE.match(key)
+    return Settings().rule(rule[1]) if rule and RULES[rule[1]].family == "integrity" else None
 
 
 def _in_force(key: str, chosen: Mapping[str, Any]) -> Any:
@@ -256,7 +275,8 @@ def _values(text: str | None, file: str, repo: str | None, faults: list[Fault]) 
                 found.extend(_flat(table, text, file))
     known = []
     for given in found:
-        if given.key in KEYS or _RULE.match(given.key):
+        rule = _RULE.match(given.key)
+        if given.key in KEYS or (rule and rule[1] in RULES):
             known.append(given)
         else:
             faults.append(_unknown(given))
@@ -285,6 +305,9 @@ def _line(name: str, text: str, file: str) -> str:
 def _unknown(given: _Given) -> Fault:
     from difflib import get_close_matches  # only where something is wrong
 
+    if _RULE.match(given.key):
+        fix = f"remove the line; the rules are {min(RULES)} to {max(RULES)}"
+        return _fault(given.where, f'there is no rule "{given.key}"', "it would silently hold nothing", fix)
     near = get_close_matches(given.key, [*KEYS, "rules.R-01"], n=1, cutoff=0.5)
     section = given.key.partition(".")[0]
     known = [key for key in KEYS if key.startswith(f"{section}.")] or sorted({key.partition(".")[0] for key in KEYS})
@@ -301,6 +324,12 @@ def _loosens(given: _Given, floor: object) -> Fault:
     what = f'"{given.key}" is {_shown(given.value)}, looser than {_shown(floor)}'
     why = "this file may only tighten what stands above it"
     return _fault(given.where, what, why, f"remove the line, or change {path_of('settings')} in a commit")
+
+
+def _always_holds(given: _Given, level: RuleLevel) -> Fault:
+    what = f'"{given.key}" is {_shown(given.value)}, looser than {_shown(level)}'
+    why = "an integrity rule holds always; a setting may only tighten it"
+    return _fault(given.where, what, why, "remove the line")
 
 
 def _only_user(given: _Given) -> Fault:

@@ -1,4 +1,4 @@
-"""t0/trials.jsonl as the breakers read it: one row per measured attempt. Source: protocol §6.4, §2.7 TrialRow, §12.4.
+"""t0/trials.jsonl: one row per measured attempt, read and written. Source: protocol §6.4, §2.7 TrialRow, §12.4.
 
 Reading is tolerant, as of every ledger: a row without a scope id (ruling B6) is skipped, a field of another type reads as absent. The
 strict model of the same row is parsers/domain.py TrialRow. Light module: standard library only.
@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from parsers.aegis import AegisTriple, parse_triples, triple_rows
 from parsers.ledgers import MAX_COUNT, parse_rows
 
 SCOPE_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*\Z")  # ruling B6
@@ -33,7 +34,8 @@ class Score(NamedTuple):
 class Trial(NamedTuple):
     """One row. `status` is empty where the row names none; a status that nobody knows is kept as it stands.
 
-    `trial`, `round`, `attempt` and `score` are None where the row does not say them.
+    `trial`, `round`, `attempt` and `score` are None where the row does not say them. `baseline_trial` None: there was nothing
+    to compare with. `tree_ref` None: the tree was neither kept nor restored.
     """
 
     scope_id: str
@@ -47,6 +49,9 @@ class Trial(NamedTuple):
     artifact: str | None = None
     sha256: str | None = None
     tree_ref: str | None = None
+    baseline_trial: int | None = None
+    delta: str | None = None
+    digest: tuple[AegisTriple, ...] = ()
 
     @property
     def is_kept_green(self) -> bool:
@@ -54,10 +59,37 @@ class Trial(NamedTuple):
         return self.status == "kept" and self.score is not None and self.score.is_green
 
 
+def score_row(score: Score) -> dict[str, object]:
+    """The score as a JSON object, keys in the registry's order."""
+    return dict(score._asdict())
+
+
 def parse_trials(data: bytes, run_id: str | None = None) -> tuple[Trial, ...]:
     """The rows of one run in file order, a row that names no run among them; `run_id` None: the rows of every run."""
     trials = (_trial(row) for row in parse_rows(data))
     return tuple(trial for trial in trials if trial and (run_id is None or trial.run_id in (None, run_id)))
+
+
+def trial_row(trial: Trial) -> dict[str, object]:
+    """The row as it stands in the ledger (parsers/ledgers.py renders it), `run_id` third and only where there is one. Source: §6.4."""
+    named = {} if trial.run_id is None else {"run_id": trial.run_id}
+    return {
+        "schema_version": 1,
+        "trial": trial.trial,
+        **named,
+        "round": trial.round,
+        "attempt": trial.attempt,
+        "scope_id": trial.scope_id,
+        "at": trial.at,
+        "artifact": trial.artifact,
+        "sha256": trial.sha256,
+        "score": None if trial.score is None else score_row(trial.score),
+        "status": trial.status,
+        "baseline_trial": trial.baseline_trial,
+        "delta": trial.delta,
+        "tree_ref": trial.tree_ref,
+        "digest": triple_rows(trial.digest),
+    }
 
 
 def _trial(row: Mapping[str, object]) -> Trial | None:
@@ -71,15 +103,19 @@ def _trial(row: Mapping[str, object]) -> Trial | None:
         _whole(row, "attempt"),
         _whole(row, "trial"),
         _text(row, "run_id"),
-        _score(row.get("score")),
+        parse_score(row.get("score")),
         _text(row, "at"),
         _text(row, "artifact"),
         _text(row, "sha256"),
         _text(row, "tree_ref"),
+        _whole(row, "baseline_trial"),
+        _text(row, "delta"),
+        parse_triples(row.get("digest")),
     )
 
 
-def _score(value: object) -> Score | None:
+def parse_score(value: object) -> Score | None:
+    """A score in JSON; None where it is no object or lacks one of its three counts."""
     if not isinstance(value, dict):
         return None
     regressions, passed, total = (_whole(value, key) for key in ("regressions", "fixtures_passed", "fixtures_total"))

@@ -91,7 +91,31 @@ def test_a_value_out_of_range_is_refused_and_the_default_stays(text):
 def test_single_rules_win_over_the_profile():
     settings, faults = settle(committed='[rules]\nprofile = "enforce"\nR-28 = "warn"\n')
     assert faults == ()
-    assert (settings.rule("R-28"), settings.rule("R-29")) == ("warn", "deny")
+    assert (settings.rule("R-28"), settings.rule("R-26")) == ("warn", "deny")
+
+
+def test_a_process_rule_denies_under_enforce_where_the_table_says_deny():
+    advise, enforce = settle()[0], settle(committed='[rules]\nprofile = "enforce"\n')[0]
+    assert (advise.rule("R-28"), enforce.rule("R-28")) == ("warn", "deny")
+    assert (advise.rule("R-29"), enforce.rule("R-29")) == ("warn", "warn")
+    assert (advise.rule("R-29", "deny"), enforce.rule("R-29", "deny")) == ("warn", "deny")  # the graver case of §9
+    assert enforce.rule("R-04", "warn") == "warn"  # the milder one
+
+
+def test_an_integrity_rule_holds_whatever_the_profile_and_may_only_be_tightened():
+    assert (settle()[0].rule("R-17"), settle()[0].rule("R-20")) == ("deny", "warn")
+    for file in ("committed", "local", "user"):
+        tightened, faults = settle(**{file: '[rules]\nR-20 = "deny"\n'})
+        assert (tightened.rule("R-20"), faults) == ("deny", ())
+        for level in ("off", "warn"):
+            settings, (fault,) = settle(**{file: f'[rules]\nR-17 = "{level}"\n'})
+            assert settings.rule("R-17") == "deny"
+            assert "integrity" in fault.why
+
+
+def test_a_rule_that_nobody_knows_is_refused():
+    _, (fault,) = settle(committed='[rules]\nR-99 = "deny"\n')
+    assert "R-01 to R-47" in fault.fix
 
 
 @pytest.mark.parametrize(
@@ -163,7 +187,9 @@ values = st.one_of(
     words.map(lambda word: f'"{word}"'),
     st.sampled_from(["true", "false", "0", "3", "20.5", "[]", '["a"]', '["a", "b"]']),
 )
-pairs = st.dictionaries(st.sampled_from([*KEYS, "rules.R-28", "rules.R-30"]), values, max_size=8)
+pairs = st.dictionaries(
+    st.sampled_from([*KEYS, "rules.R-17", "rules.R-20", "rules.R-28", "rules.R-30"]), values, max_size=8
+)
 
 
 def toml(pairs):
@@ -181,7 +207,7 @@ def test_no_local_file_makes_any_enforcement_key_looser(committed, local):
         if rule.user_only:
             assert getattr(after, name) == getattr(Settings(), name)
     order = ("off", "warn", "deny")
-    for rule_id in ("R-28", "R-30", "R-31"):
+    for rule_id in ("R-17", "R-20", "R-28", "R-30", "R-31"):
         assert order.index(after.rule(rule_id)) >= order.index(before.rule(rule_id))
 
 

@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from daemon.log import Log
+from daemon.round_loop import RoundLoop
 from daemon.run_orders import landed_at
 from daemon.run_state import RunState
 from daemon.scan import is_fact_path
 from daemon.settling import Settling
 from daemon.views import remove_rejection, write_rejection
 from parsers.envelopes import WorkOrder
-from parsers.facts import ReadOrder, read_order, sha256_of
+from parsers.facts import OrderFact, ReadOrder, read_order, sha256_of
 from parsers.faults import Fault, render_fault
 from parsers.layout import classify, folder_of, stem_at
 from parsers.tree import Unreadable
+from reducers.after_trip import REFUSED
 from reducers.live_contracts import is_answered
 
 
-class Admission:
-    """The orders of one run. `refused` holds the faults of orders that stand refused, by path."""
+class Untold(NamedTuple):
+    """An order that was admitted and not told of yet. `is_widened`: somebody changed what it opens, and did not compile it anew."""
 
-    def __init__(self, state: RunState, settling: Settling, log: Log) -> None:
+    fact: OrderFact
+    landed: datetime | None
+    warnings: tuple[Fault, ...]
+    is_widened: bool
+
+
+class Admission:
+    """The orders of one run. `refused` holds the faults of orders that stand refused, by path.
+
+    `bars` says why a sound order that landed then is not admitted all the same: a breaker has tripped.
+    """
+
+    def __init__(self, state: RunState, settling: Settling, loop: RoundLoop, log: Log) -> None:
         self._state = state
         self._settling = settling
+        self._loop = loop
         self._log = log
+        self._untold: dict[str, Untold] = {}
         self.refused: dict[str, tuple[Fault, ...]] = {}
+        self.bars: Callable[[OrderFact, datetime | None], Fault | None] = lambda fact, landed: None
 
     def look_all(self, now: datetime, monotonic: float) -> None:
         """Take in every order on disk that is not known yet."""
@@ -55,9 +73,18 @@ class Admission:
         if read.fact is None:
             self._refuse(path, stem, sha256_of(data), read, now)
         else:
-            if stamp is not None:
-                self._state.landed[stem] = landed_at(stamp)
+            landed = landed_at(stamp) if stamp is not None else None
+            if barred := self._barred(read.fact, landed):
+                self._refuse(path, stem, read.fact.sha256, read._replace(faults=(barred,)), now)
+                return
+            if landed is not None:
+                self._state.landed[stem] = landed
             self._admit(path, stem, read)
+
+    def _barred(self, fact: OrderFact, landed: datetime | None) -> Fault | None:
+        """Why the order is not admitted now; what was admitted already stays so."""
+        known = self._state.orders.get(fact.stem)
+        return None if known is not None and known.sha256 == fact.sha256 else self.bars(fact, landed)
 
     def _admit(self, path: str, stem: str, read: ReadOrder) -> None:
         assert read.fact is not None
@@ -67,25 +94,48 @@ class Admission:
         self.refused.pop(path, None)
         remove_rejection(self._state, "order", path)
         if before is None or before.sha256 != read.fact.sha256:
-            order = read.fact.order
-            warnings = [fault.what for fault in read.warnings]
-            is_widened = before is not None and _is_rewritten(before.order, order)
-            warnings += ["its substrate changed without a new compile"] if is_widened else []
-            fields: dict[str, Any] = {"warnings": warnings} if warnings else {}
-            quiet = "debug" if is_answered(self._state.records, read.fact) else "info"
-            self._log.write(
-                "order.admitted",
-                level="warn" if is_widened else quiet,
-                slug=self._state.slug,
-                subject=order.order_id,
-                run_id=order.run_id,
-                worker=order.worker,
-                operation=order.operation,
-                **fields,
-            )
+            is_widened = before is not None and _is_rewritten(before.order, read.fact.order)
+            untold = Untold(read.fact, self._state.landed.get(stem), read.warnings, is_widened)
+            if is_answered(self._state.records, read.fact):
+                self._tell(untold, "debug")
+            else:
+                self._untold[path] = untold
+
+    def conclude(self, now: datetime) -> None:
+        """Hold the orders that were admitted since against the invariants, by the facts as they stand now, and tell of them.
+
+        After the results that landed with them: an order is not to be blamed for a board that was about to be done.
+        """
+        if not self._untold:
+            return
+        waiting, self._untold = self._untold, {}
+        rulings = self._loop.rule_orders((untold.fact, untold.landed) for untold in waiting.values())
+        for (path, untold), ruling in zip(waiting.items(), rulings, strict=True):
+            if ruling.denied:
+                read = ReadOrder(None, ruling.denied, (), untold.fact.order.order_id)
+                self._refuse(path, untold.fact.stem, untold.fact.sha256, read, now)
+            else:
+                self._tell(untold._replace(warnings=(*untold.warnings, *ruling.warned)), "info")
+
+    def _tell(self, untold: Untold, level: str) -> None:
+        order = untold.fact.order
+        warnings = [fault.what for fault in untold.warnings]
+        warnings += ["its substrate changed without a new compile"] if untold.is_widened else []
+        fields: dict[str, Any] = {"warnings": warnings} if warnings else {}
+        self._log.write(
+            "order.admitted",
+            level="warn" if untold.is_widened else level,
+            slug=self._state.slug,
+            subject=order.order_id,
+            run_id=order.run_id,
+            worker=order.worker,
+            operation=order.operation,
+            **fields,
+        )
 
     def _refuse(self, path: str, stem: str, sha256: str, read: ReadOrder, now: datetime) -> None:
         self._state.orders.pop(stem, None)
+        self._untold.pop(path, None)
         if read.claimed is None:
             self._state.claimed.pop(stem, None)
         else:
@@ -95,7 +145,8 @@ class Admission:
             self.refused[path] = read.faults
             errors = [render_fault(fault) for fault in read.faults]
             fields: dict[str, Any] = {"code": read.faults[0].code, "error": errors[0], "errors": len(errors)}
-            self._log.write("order.rejected", level="warn", slug=self._state.slug, subject=path, **fields)
+            event = "order.refused" if read.faults[0].code == REFUSED else "order.rejected"
+            self._log.write(event, level="warn", slug=self._state.slug, subject=path, **fields)
 
     def _forget(self, path: str, stem: str) -> None:
         gone = self._state.orders.pop(stem, None)
@@ -104,6 +155,7 @@ class Admission:
             order_id = gone.order.order_id
             self._log.write("artifact.tampered", level="warn", slug=self._state.slug, subject=order_id, note=note)
         self._state.claimed.pop(stem, None)
+        self._untold.pop(path, None)
         self.refused.pop(path, None)
         self._settling.forget(path)
         remove_rejection(self._state, "order", path)

@@ -49,8 +49,16 @@ VERBS: dict[str, Verb] = {
     "doctor": Verb("daemon.commands.doctor", "prove each wall: hooks fire, the watch works, limits suffice"),
     "check": Verb("daemon.commands.check", "the gate's rules over what is staged, a commit or a range"),
     "explain": Verb("daemon.commands.explain", "who may write a path, by which order and pattern"),
+    "lint": Verb("daemon.commands.lint", "what stands against a run by its records"),
+    "hill": Verb("daemon.commands.hill", "where each scope stands on the hill, since when and why; --svg draws it"),
+    "stats": Verb("daemon.commands.stats", "how the ratchet did, and which verdicts flipped"),
+    "t0": Verb("daemon.commands.t0", "run a scope's fixtures, score the attempt, keep or restore its tree"),
+    "trust": Verb("daemon.commands.trust", "let this machine run a contract's fixtures by itself, by hash"),
     "budget": Verb("daemon.commands.budget", "how much of a run's time is spent"),
     "gate": Verb("daemon.commands.gate", "answer a gate from an answer set; list, verify or init one"),
+    "gate-h": Verb(
+        "daemon.commands.gate_h", "what waits at GATE H: trips, what is green, what may still be dispatched"
+    ),
     "hook": Verb("daemon.commands.hook", "what git calls; pre-receive for a bare repository"),
     "record": Verb("daemon.commands.record", ""),
 }

@@ -47,6 +47,7 @@ EVENTS: dict[str, str] = {
     # breaker
     "breaker.warned": "a breaker is near",
     "breaker.tripped": "a breaker tripped, once per run and breaker",
+    "breaker.extended": "somebody granted a run more time",
     "gate_h.queued": "a proposal waits at GATE H",
     # commit
     "commit.accepted": "a hook let a commit pass",

@@ -9,7 +9,8 @@ from datetime import datetime
 from daemon.configuration import user_settings_text
 from daemon.disk import DiskTree
 from daemon.place import Place
-from daemon.run_orders import read_run_orders, slugs_on_disk
+from daemon.run_orders import read_run_orders
+from daemon.runs_on_disk import slugs_on_disk
 from hooks.git import GitFailed, ask_git, scrubbed_env
 from parsers.addresses import slug_of, stem_of
 from parsers.facts import read_order

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daemon import clock
+from daemon.boot_clock import read_clocks
 from daemon.bug_report import report_bug
 from daemon.journal import FsyncFailed, is_full
 from daemon.log import Log
@@ -22,8 +23,9 @@ from daemon.run_pass import RunPass
 from daemon.scan import is_fact_path
 from daemon.settled import Settled, Tally
 from daemon.settling import SETTLE_S
+from parsers.clock_anchor import Clocks
 from parsers.faults import Fault, render_fault
-from parsers.layout import classify, folder_of
+from parsers.layout import classify, folder_of, path_of
 from parsers.settings import Settings
 from parsers.tree import Unreadable
 from reducers.live_contracts import RunOrders
@@ -57,6 +59,7 @@ class Reconciler:
         now: Callable[[], datetime] = clock.now,
         monotonic: Callable[[], float] = clock.monotonic,
         wake: Callable[[], None] = lambda: None,
+        clocks: Callable[[], Clocks] = read_clocks,
     ) -> None:
         self._root = root
         self._settings = settings
@@ -64,6 +67,7 @@ class Reconciler:
         self._now = now
         self._monotonic = monotonic
         self._wake = wake
+        self._clocks = clocks
         self._guard = threading.Lock()
         self._dirty: dict[str, dict[str, float]] = {}  # slug → path → when marked
         self._passes: dict[str, RunPass] = {}
@@ -141,7 +145,16 @@ class Reconciler:
             self._forget(slug)
             run = None
         if run is None:
-            run = RunPass(self._root, slug, self._settings, self._log, self._now, self._monotonic, self.latencies_ms)
+            run = RunPass(
+                self._root,
+                slug,
+                self._settings,
+                self._log,
+                self._now,
+                self._monotonic,
+                self.latencies_ms,
+                self._clocks,
+            )
             self._passes[slug] = run
             for path in run.paths_on_disk():
                 dirty.setdefault(path, self._monotonic())
@@ -232,6 +245,32 @@ class Reconciler:
             raise
         except (OSError, Unreadable) as error:
             self._stumble(place.slug, {}, error)  # what the pass took for done is not
+            raise
+
+    def keep_time(self) -> None:
+        """Settle every run of which the clock alone asks something; one that is locked or troubled keeps its turn."""
+        for slug, run in tuple(self._passes.items()):
+            if slug not in self._backoff and run.breakers.is_due():
+                self._settle_run(slug, {})
+
+    def time_due_s(self) -> dict[str, float]:
+        """By run, the seconds until the clock alone changes something; a run of which it asks nothing, or which is tried again
+        anyway, is not named."""
+        clocks = self._clocks()
+        waits = {slug: run.breakers.due_s(clocks) for slug, run in self._passes.items() if slug not in self._backoff}
+        return {slug: wait for slug, wait in waits.items() if wait is not None}
+
+    def extend(self, slug: str, added_s: float, by: str) -> str | None:
+        """Grant a run more time; why not, where it cannot be. Raises Locked, OSError, Unreadable, FsyncFailed."""
+        if not os.path.lexists(self._root / path_of("receipt", slug)):
+            return f"there is no run {slug}: {path_of('receipt', slug)} does not exist"
+        try:
+            refusal = self._pass_of(slug, {}).extend(added_s, by)
+            if self.policy:
+                self.policy.note_orders()  # what was refused may be live now
+            return refusal
+        except (OSError, Unreadable) as error:
+            self._stumble(slug, {}, error)
             raise
 
     def rebuild(self) -> tuple[Repair, ...] | None:

@@ -129,4 +129,12 @@ _PHRASES: dict[str, Callable[[object], str]] = {
     "paths": _few,
     "path_count": lambda value: f"{value} paths" if isinstance(value, int) and value > FEW else "",
     "undo": lambda value: f"undo: {_plain(value)}",
+    # breaker: `reason` says what these count
+    "breaker": str,
+    "elapsed_s": lambda value: "",
+    "budget_s": lambda value: "",
+    "cause": lambda value: "",
+    "action": str,
+    "view": lambda value: f"see {_plain(value)}",
+    "added_s": lambda value: f"{_plain(value)} s more",
 }

@@ -10,6 +10,7 @@ from pathlib import Path
 from statistics import quantiles
 
 from daemon import clock
+from daemon.gate_record import Locked
 from daemon.rebuilding import rebuild_document
 from daemon.reconciler import LOCK_PATIENCE_S, Reconciler
 from daemon.runs_on_disk import runs_on_disk
@@ -78,6 +79,7 @@ def _runs(root: Path, reconciler: Reconciler) -> list[dict[str, object]]:
                 "wanting": run.wanting_results(),
                 "rejected": tally.rejected + tally.orders,
                 "pending": tally.pending,
+                **run.breakers.document(),
             }
         found.append(row)
     return found
@@ -132,6 +134,20 @@ def answer_rebuild(reconciler: Reconciler, root: Path, request: Request) -> Mess
     return rebuild_document(root, repairs, write_index=reconciler.writes_index)
 
 
+def answer_extend(reconciler: Reconciler, root: Path, request: Request) -> Message | None:
+    """Whether the run got more time; None while another reducer holds its lock, and there is time. Source: F3."""
+    slug, added_s, by = (request.message.get(key) for key in ("slug", "added_s", "by"))
+    if not isinstance(slug, str) or not isinstance(added_s, int | float) or not isinstance(by, str):
+        return {"error": "extend needs a slug, added_s and by"}
+    try:
+        refusal = reconciler.extend(slug, added_s, by)
+    except Locked:
+        return _locked(request)
+    except (OSError, Unreadable) as error:
+        return {"error": f"run {slug} cannot be extended now: {error}; see `shapeupd log`"}
+    return {"error": refusal} if refusal else {"slug": slug, "added_s": added_s, "by": by}
+
+
 def _locked(request: Request) -> Message | None:
     """Patience first, then an error. Source: protocol §4.2."""
     if clock.monotonic() - request.since <= LOCK_PATIENCE_S:
@@ -143,6 +159,7 @@ WAITING: dict[str, Callable[[Reconciler, Path, Request], Message | None]] = {
     "sync": answer_sync,
     "ingest": answer_ingest,
     "rebuild": answer_rebuild,
+    "extend": answer_extend,
 }
 
 

@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
+from daemon.clock_on_disk import read_breakers, read_run_clock
 from daemon.disk import DiskTree
+from daemon.runs_on_disk import slugs_on_disk
 from daemon.scan import Fingerprint, is_fact_path
-from parsers.addresses import SLUG
 from parsers.facts import OrderFact, read_order
 from parsers.harness_run import parse_harness_run
-from parsers.layout import LOCAL_ROOT, NOT_A_SLUG, classify, folder_of, path_of
-from parsers.ledgers import IngestRow, parse_ingest_rows
+from parsers.layout import classify, folder_of, path_of
+from parsers.ledgers import IngestRow, parse_ingest_rows, parse_legs
 from parsers.receipts import parse_dispatches, parse_receipt
 from parsers.tree import Tree, Unreadable
+from reducers.after_trip import barring_trip, is_done
 from reducers.live_contracts import RunOrders
-
-
-def slugs_on_disk(tree: Tree) -> tuple[str, ...]:
-    """The features that have a folder in the LOCAL tree."""
-    return tuple(name for name in tree.list(LOCAL_ROOT) if SLUG.match(name) and name not in NOT_A_SLUG)
 
 
 def read_run_orders(tree: DiskTree, slug: str) -> RunOrders:
@@ -31,7 +28,8 @@ def read_run_orders(tree: DiskTree, slug: str) -> RunOrders:
     records: dict[str, list[IngestRow]] = {}
     for row in parse_ingest_rows(_bytes(tree, path_of("ingest-record", slug)) or b""):
         records.setdefault(row.order_id, []).append(row)
-    orders = {fact.stem: fact for fact in _orders(tree, slug)}
+    barred = _barred(tree, slug, records)
+    orders = {fact.stem: fact for fact in _orders(tree, slug) if not barred(fact)}
     stamps = {stem: tree.stamp(fact.path) for stem, fact in orders.items()}
     return RunOrders(
         orders=orders,
@@ -42,6 +40,23 @@ def read_run_orders(tree: DiskTree, slug: str) -> RunOrders:
         landed={stem: landed_at(stamp) for stem, stamp in stamps.items() if stamp},
         dispatched=frozenset(parse_dispatches(_bytes(tree, path_of("dispatch", slug)) or b"").by_order),
     )
+
+
+def _barred(tree: DiskTree, slug: str, records: Mapping[str, Sequence[IngestRow]]) -> Callable[[OrderFact], bool]:
+    """Whether a breaker that has tripped refuses an order; one that was answered, or was in flight then, stays. Source: §7.3."""
+    queue = read_breakers(tree, slug)
+    if not queue.ledger.trips:
+        return lambda fact: False
+    clock = read_run_clock(tree, slug)
+    rows = {order_id: tuple(found) for order_id, found in records.items()}
+    legs = parse_legs(_bytes(tree, path_of("legs", slug)) or b"")
+
+    def is_barred(fact: OrderFact) -> bool:
+        own = [leg for leg in legs if leg.order_id == fact.order.order_id]
+        is_done_with = is_done(fact, rows, own, clock.clock.receipt.run_id)
+        return not is_done_with and barring_trip(fact, clock.standing, queue.proposals) is not None
+
+    return is_barred
 
 
 def _orders(tree: Tree, slug: str) -> Iterator[OrderFact]:

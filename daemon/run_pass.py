@@ -5,12 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from daemon.admission import Admission
+from daemon.boot_clock import read_clocks
+from daemon.breakers.breakers import Breakers
+from daemon.breakers.notify import Notifier
+from daemon.breakers.telling import BreakerTelling
 from daemon.disk import not_a_file
+from daemon.gate_record import Locked, complete_gate
 from daemon.ingest_lock import IngestLock
+from daemon.judging import Judging, Landed
 from daemon.log import Log
+from daemon.round_loop import RoundLoop
 from daemon.run_state import READERS, RunState
 from daemon.scan import is_fact_path
 from daemon.settled import Settled, Tally
@@ -18,7 +25,7 @@ from daemon.settling import Settling
 from daemon.store import Transaction
 from daemon.telling import tell_board, tell_judgement
 from daemon.views import BoardView, remove_rejection, write_rejection
-from parsers.facts import ReadResult, read_result, sha256_of
+from parsers.clock_anchor import Clocks
 from parsers.faults import Fault, render_fault
 from parsers.layout import classify, folder_of, path_of, stem_at
 from parsers.settings import Settings
@@ -27,22 +34,13 @@ from parsers.times import parse_time
 from parsers.tree import Unreadable
 from reducers.changes import EditTask
 from reducers.entries import Cause
-from reducers.ingest import reduce_result, refuse_result
 from reducers.live_contracts import is_answered
 from reducers.rebuild import Repair, rebuild_run
 from reducers.routes import ROUTES, Judges
-from reducers.run import Attestation, Judgement
+from reducers.run import Attestation
 from reducers.task_index import is_task_name
 
 BATCH = 256  # results that share one fsync; more would delay the first of them
-
-
-class Landed(NamedTuple):
-    """A judged result on its way to disk."""
-
-    path: str
-    settled: Settled
-    judgement: Judgement
 
 
 class RunPass:
@@ -57,6 +55,7 @@ class RunPass:
         now: Callable[[], datetime],
         monotonic: Callable[[], float],
         latencies_ms: list[float],
+        clocks: Callable[[], Clocks] = read_clocks,
     ) -> None:
         self.slug = slug
         self._settings = settings
@@ -71,9 +70,18 @@ class RunPass:
         for fault in self.state.store.journal.faults:
             self._notice("daemon.error", {"subject": fault.where, "code": fault.code, "error": fault})
         self._settling = Settling()
-        self.admission = Admission(self.state, self._settling, log)
-        self.results: dict[str, Settled] = {}
+        loop = RoundLoop(self.state, settings.rule)
+        self.admission = Admission(self.state, self._settling, loop, log)
+        telling = BreakerTelling(log, slug, Notifier(settings.breakers_notify, log))
+        self.breakers = Breakers(self.state, settings, telling, now, self._admit, clocks)
+        self.admission.bars = self.breakers.refusal
+        self._judging = Judging(self.state, self._settling, loop, settings.ingest_attestation, now, monotonic)
         self._has_derived = False  # the first pass brings the whole board in step
+
+    @property
+    def results(self) -> dict[str, Settled]:
+        """How each result stands, by path."""
+        return self._judging.results
 
     def _notice(self, event: str, fields: dict[str, Any]) -> None:
         error = fields.get("error")
@@ -114,11 +122,13 @@ class RunPass:
     def settle(self, dirty: Mapping[str, float]) -> bool:
         """Do what these paths (and files due to settle) ask for; False where another reducer holds the lock."""
         marked = self._ready(dirty)
-        if not marked and self._has_derived:
+        if not marked and self._has_derived and not self.breakers.is_due():
             return True
         if not self._lock.take():
             return False
         try:
+            if not self._has_derived:
+                self._complete_gate()
             self._settle(marked)
             if not self._has_derived:
                 self._derive_board(None)
@@ -126,6 +136,16 @@ class RunPass:
         finally:
             self._lock.release()
         return True
+
+    def _complete_gate(self) -> None:
+        """Make good what a gate command that died left half done."""
+        try:
+            complete_gate(self.state.disk.root, self.slug)
+        except Unreadable as stop:
+            self.state.store.tell_barred(stop)
+
+    def _admit(self, path: str) -> None:
+        self.admission.look(path, self._now(), self._monotonic())
 
     def _ready(self, dirty: Mapping[str, float]) -> dict[str, float]:
         """The marked paths to act on now. Our own writes are no news; a file that is gone counts as gone once that has
@@ -162,6 +182,7 @@ class RunPass:
                 self.admission.look(path, self._now(), self._monotonic())
             elif reread := READERS.get(place.kind):
                 reread(self.state)
+            self.breakers.note(place.kind)
             if route.judges is Judges.STANDING:
                 judged |= {result for result, settled in self.results.items() if settled.is_wanting}
             elif route.judges is Judges.OWN and place.stem:
@@ -169,7 +190,11 @@ class RunPass:
         known = [path for path in judged if path in marked or path in self.results]
         if derives_board:
             self._derive_board(None if path_of("board-index", self.slug) in marked else tasks)
+        self.breakers.keep_time()  # after the orders that landed before it, before any result is told
         self._judge_all(sorted(known, key=self._catch_up_key), marked, None)
+        self.admission.conclude(self._now())
+        self.breakers.keep({stem_at(path) for path in (*judged, *marked)})
+        self.admission.conclude(self._now())  # a trip brings a hammer order
 
     def _catch_up_key(self, path: str) -> tuple[float, str]:
         """Results that wait together are applied in the order their orders were compiled, then by stem. Source: C10."""
@@ -180,7 +205,7 @@ class RunPass:
     def _judge_all(self, paths: list[str], marked: Mapping[str, float], attestation: Attestation | None) -> None:
         """Judge the results and carry them out, batch by batch; what is told afterwards is durable, the board included."""
         for first in range(0, len(paths), BATCH):
-            landed = [item for path in paths[first : first + BATCH] if (item := self._judge(path, attestation))]
+            landed = [item for path in paths[first : first + BATCH] if (item := self._judging.judge(path, attestation))]
             changed = self._commit(landed)
             if changed is not None:
                 self._derive_board(changed)
@@ -188,64 +213,6 @@ class RunPass:
             for item in landed:
                 since = marked.get(item.path)
                 self._tell(item, (at - since) * 1000 if since is not None else None)
-
-    def _judge(self, path: str, attestation: Attestation | None) -> Landed | None:
-        """The result judged now; None when it is gone, half-written, or stands as it stood."""
-        before = self.results.get(path)
-        try:
-            data, stamp = self.state.disk.read_stamped(path)
-        except Unreadable as stop:
-            return self._refuse_unreadable(path, stop.fault)
-        if data is None:
-            self.results.pop(path, None)
-            self._settling.forget(path)
-            remove_rejection(self.state, "result", path)
-            return None
-        if before and before.stamp == stamp and not before.is_wanting:
-            return None  # a second event of one landing
-        read = read_result(path, data)
-        if read.faults and self._settling.is_half_written(path, stamp, read.faults[0], self._now(), self._monotonic()):
-            return None
-        self._settling.forget(path)
-        judgement = self._judgement(path, data, read, attestation)
-        settled = Settled(
-            stamp, sha256_of(data), judgement.order_id, judgement.outcome, judgement.faults, judgement.summary
-        )
-        self.results[path] = settled
-        if before is None and judgement.outcome == "duplicate":
-            remove_rejection(self.state, "result", path)  # a death may have come between the commit and this
-            return None  # settled before this daemon started
-        if before and before.is_wanting and not judgement.changes and before._replace(stamp=stamp) == settled:
-            return None  # judged again, stands as it stood
-        return Landed(path, settled, judgement)
-
-    def _judgement(self, path: str, data: bytes, read: ReadResult, attestation: Attestation | None) -> Judgement:
-        run = self.state.run(attestation or self._settings.ingest_attestation)
-        if read.is_abandoned:
-            return Judgement("abandoned", f"{self.slug}/{stem_at(path)}", run.run_id)
-        if read.fact is None:
-            return self._accept(refuse_result(run, path, sha256_of(data), read.faults, self._now()))
-        judgement = reduce_result(run, read.fact, self._now())
-        try:
-            self.state.store.check(judgement.changes)
-        except Unreadable as stop:
-            order_id = read.fact.result.order_id
-            judgement = refuse_result(run, path, read.fact.sha256, (stop.fault,), self._now(), order_id)
-        return self._accept(judgement)
-
-    def _accept(self, judgement: Judgement) -> Judgement:
-        self.state.absorb(judgement.changes)
-        return judgement
-
-    def _refuse_unreadable(self, path: str, fault: Fault) -> Landed | None:
-        """Something that is no file stands in a result's place. Source: ruling L2."""
-        if fault.code == "E-SYMLINK":
-            fault = fault._replace(code="E-NOT-A-FILE")
-        run = self.state.run(self._settings.ingest_attestation)
-        judgement = self._accept(refuse_result(run, path, "", (fault,), self._now()))
-        settled = Settled(None, "", judgement.order_id, judgement.outcome, judgement.faults, judgement.summary)
-        before, self.results[path] = self.results.get(path), settled
-        return None if before == settled and not judgement.changes else Landed(path, settled, judgement)
 
     def _commit(self, landed: Iterable[Landed]) -> set[str] | None:
         """Commit a batch with one fsync; returns the task files that changed, None where there was nothing to commit.
@@ -309,7 +276,26 @@ class RunPass:
             if path in self.results:
                 self.results[path] = self.results[path]._replace(stamp=None)  # asked for: looked at again
             self._judge_all([path], {path: self._monotonic()}, attestation)
+            self.breakers.keep({stem_at(path)})
+            self.admission.conclude(self._now())
             return None if self._settling.is_waiting(path) else self.results.get(path)
+        finally:
+            self._lock.release()
+
+    def extend(self, added_s: float, by: str) -> str | None:
+        """Grant the run more time and look at the refused orders again; why not, where it cannot be. Source: F3.
+
+        Raises Locked where another reducer holds the run.
+        """
+        if not self._lock.take():
+            raise Locked(f"another reducer holds run {self.slug}")
+        try:
+            refusal = self.breakers.extend(added_s, by)
+            if refusal is None:
+                self.admission.look_all(self._now(), self._monotonic())
+                self.admission.conclude(self._now())
+                self.breakers.write_view()
+            return refusal
         finally:
             self._lock.release()
 

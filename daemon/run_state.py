@@ -5,7 +5,7 @@ Everything here can be dropped and read again at any time; the truth is on disk.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from parsers.harness_run import HarnessRun, parse_harness_run
 from parsers.layout import folder_of, path_of
 from parsers.ledgers import IngestRow, LegRow, parse_ingest_rows, parse_legs
 from parsers.markdown import encode
-from parsers.receipts import parse_dispatches, parse_receipt
+from parsers.receipts import Receipt, parse_dispatches, parse_receipt
 from parsers.tasks import parse_task
 from parsers.times import parse_time
 from parsers.tree import Unreadable
@@ -49,10 +49,10 @@ class RunState:
         self.own: dict[str, Fingerprint] = {}  # files as our last read or write left them
         self.tasks = TaskIndex()
         self.has_receipt = False
-        self.run_id: str | None = None
+        self.receipt = Receipt(None)
         self.harness: HarnessRun | None = None
         self.dispatches = parse_dispatches(b"")
-        self._rows_in_journal: tuple[IngestRow, ...] = ()
+        self.journaled: dict[str, bytearray] = {}  # what we ever appended to the ledgers that others must not write
 
     @classmethod
     def load(cls, root: Path, slug: str, notice: Notice, *, recovers: bool = True) -> RunState:
@@ -61,9 +61,8 @@ class RunState:
         `recovers` False only looks: nothing is written, and the journal's tail counts as far as its records say.
         """
         state = cls(root, slug, notice)
-        record = path_of("ingest-record", slug)
         entries = state.store.recover() if recovers else state.store.journal.entries(heal=False)
-        state._rows_in_journal = _journaled_rows(entries, record)
+        state.journaled = journaled(entries, [path_of(kind, slug) for kind in _REMEMBERED])
         state.read_tasks()
         state.read_receipt()
         state.read_harness_run()
@@ -93,7 +92,12 @@ class RunState:
         path = path_of("receipt", self.slug)
         data = self._bytes(path)
         self.has_receipt = bool(data)
-        self.run_id = parse_receipt(data, path).run_id if data else None
+        self.receipt = parse_receipt(data, path) if data else Receipt(None)
+
+    @property
+    def run_id(self) -> str | None:
+        """The run that the folder belongs to."""
+        return self.receipt.run_id
 
     def read_harness_run(self) -> None:
         """Take in harness-run.md."""
@@ -114,8 +118,10 @@ class RunState:
     def read_records(self) -> None:
         """Take in receipts/ingest.jsonl; what it lost meanwhile, the journal still knows."""
         self.records, self.records_since = {}, None
-        for row in (*parse_ingest_rows(self._bytes(path_of("ingest-record", self.slug))), *self._rows_in_journal):
-            self._add_record(row)
+        record = path_of("ingest-record", self.slug)
+        for data in (self._bytes(record), bytes(self.journaled.get(record, b""))):
+            for row in parse_ingest_rows(data):
+                self._add_record(row)
 
     def _add_leg(self, row: LegRow) -> None:
         self.legs[row.order_id] = (*self.legs.get(row.order_id, ()), row)
@@ -134,10 +140,11 @@ class RunState:
             self.overlay.put(change)
             if isinstance(change, EditTask):
                 self.tasks.put(parse_task(change.path, change.content)[0])
-            elif change.path == path_of("ingest-record", self.slug):
-                rows = parse_ingest_rows(encode(change.text))
-                self._rows_in_journal += rows
-                for record in rows:
+                continue
+            if change.path in self.journaled:
+                self.journaled[change.path] += encode(change.text)
+            if change.path == path_of("ingest-record", self.slug):
+                for record in parse_ingest_rows(encode(change.text)):
                     self._add_record(record)
             elif change.path == path_of("legs", self.slug):
                 for leg in parse_legs(encode(change.text)):
@@ -189,6 +196,14 @@ READERS: dict[str, Callable[[RunState], None]] = {
 }
 
 
-def _journaled_rows(entries: tuple[Entry, ...], record: str) -> tuple[IngestRow, ...]:
-    texts = [s.text for e in entries for s in e.steps if isinstance(s, AppendEntry) and s.path == record]
-    return parse_ingest_rows(encode("".join(texts)))
+_REMEMBERED = ("ingest-record", "breakers", "gate-h")
+
+
+def journaled(entries: Iterable[Entry], ledgers: Iterable[str]) -> dict[str, bytearray]:
+    """By ledger, everything that these entries ever appended to it."""
+    texts: dict[str, list[str]] = {path: [] for path in ledgers}
+    for entry in entries:
+        for step in entry.steps:
+            if isinstance(step, AppendEntry) and step.path in texts:
+                texts[step.path].append(step.text)
+    return {path: bytearray(encode("".join(told))) for path, told in texts.items()}

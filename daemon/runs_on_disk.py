@@ -8,23 +8,29 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from daemon.boot_clock import read_clocks
+from daemon.clock_on_disk import is_run_open, run_document
+from daemon.disk import DiskTree
 from parsers.addresses import SLUG, parse_address
 from parsers.layout import LOCAL_ROOT, NOT_A_SLUG, folder_of, path_of
 from parsers.receipts import parse_receipt
+from parsers.tree import Tree
 
 _STATUS = re.compile(rb"^status:[ \t]*(\S*)", re.MULTILINE)
 _HEAD_BYTES = 1 << 16
 _RECEIPT_BYTES = 1 << 20
 
 
+def slugs_on_disk(tree: Tree) -> tuple[str, ...]:
+    """The features that have a folder in the LOCAL tree."""
+    return tuple(name for name in tree.list(LOCAL_ROOT) if SLUG.match(name) and name not in NOT_A_SLUG)
+
+
 def runs_on_disk(root: Path) -> list[dict[str, object]]:
-    """One {slug, run_id, status, round, live_orders} for each feature folder that holds a receipt, orders or results."""
-    local = root / LOCAL_ROOT
-    if not local.is_dir():
-        return []
-    names = sorted(path.name for path in local.iterdir() if path.is_dir() and not path.is_symlink())
-    found = (_run(root, name) for name in names if SLUG.match(name) and name not in NOT_A_SLUG)
-    return [run for run in found if run is not None]
+    """One {slug, run_id, status, round, live_orders, clock, trips, open_gates} for each feature folder that holds a receipt, orders or results."""
+    tree, clocks = DiskTree(root), read_clocks()
+    found = (_run(root, slug) for slug in slugs_on_disk(tree) if not (root / folder_of("receipt", slug)).is_symlink())
+    return [{**run, **run_document(tree, str(run["slug"]), clocks)} for run in found if run is not None]
 
 
 def _run(root: Path, slug: str) -> dict[str, object] | None:
@@ -61,3 +67,11 @@ def _head(path: Path, size_bytes: int) -> bytes | None:
             return file.read(size_bytes)
     except OSError:
         return None
+
+
+def open_runs(root: Path, named: str | None = None) -> tuple[str, ...]:
+    """The features with a receipt whose run goes on, or the named one whether it does or not."""
+    tree = DiskTree(root)
+    slugs = slugs_on_disk(tree) if named is None else (named,) if SLUG.match(named) and named not in NOT_A_SLUG else ()
+    there = tuple(slug for slug in slugs if tree.stamp(path_of("receipt", slug)) is not None)
+    return tuple(slug for slug in there if named is not None or is_run_open(tree, slug)) or there

@@ -58,6 +58,28 @@ def replace_file(
         os.rename(temp, name, src_dir_fd=fd, dst_dir_fd=fd)
 
 
+def create_file(root: Path, path: str, content: bytes) -> bool:
+    """Write a file that is not there yet, whole at once; False, and nothing done, where something stands in its place.
+
+    Raises Unreadable, OSError.
+    """
+    folder, _, name = path.rpartition("/")
+    with open_folder(root, folder, create=True) as fd:
+        temp = f".{short_name(name)}{TEMP_SUFFIX}"
+        file = _open_new(fd, temp, path)
+        try:
+            _write(file, content)
+        finally:
+            os.close(file)
+        try:
+            os.link(temp, name, src_dir_fd=fd, dst_dir_fd=fd, follow_symlinks=False)
+        except FileExistsError:
+            return False
+        finally:
+            os.unlink(temp, dir_fd=fd)
+    return True
+
+
 def short_name(name: str) -> str:
     """The name, or its start and hash where it would be too long with something added to it."""
     data = os.fsencode(name)

@@ -18,16 +18,16 @@ EXTEND = "extend"
 _LARGEST = 2.0**53  # what every JSON reader counts up to exactly
 
 BREAKERS: tuple[Breaker, ...] = get_args(Breaker)
-TIMED: frozenset[str] = frozenset({"deadline", "silence"})  # known by their limit in seconds, the others by the round
 
-Identity = tuple[str | None, str, str, str | None, float | None]
+Identity = tuple[str | None, str, str, str | None, float | str | None]
 
 
 class Trip(NamedTuple):
     """What a breaker says of a run: it warns, or it tripped. `scope_id` None: the whole run, or a whole round of it.
 
     `cause` is a token (`attempt-budget`, `stagnant`, `max-rounds` …), `reason` and `action` are sentences. `elapsed_s` and
-    `budget_s` are the breaker's own: seconds of the deadline and of the silence, None for the others.
+    `budget_s` are the breaker's own: seconds of the deadline and of the silence, None for the others. `since` is when the
+    last fact before a silence landed.
     """
 
     run_id: str | None
@@ -40,13 +40,23 @@ class Trip(NamedTuple):
     cause: str = ""
     reason: str = ""
     action: str = ""
+    since: str | None = None
 
     @property
     def identity(self) -> Identity:
         """What makes it one: it is recorded once, whatever restarts. Source: ruling F3."""
         scope = None if self.scope_id is None else scope_stem(self.scope_id)
-        key = self.budget_s if self.breaker in TIMED else self.round
-        return self.run_id, self.breaker, self.status, scope, key
+        return self.run_id, self.breaker, self.status, scope, self._key
+
+    @property
+    def _key(self) -> float | str | None:
+        match self.breaker:
+            case "deadline":
+                return self.budget_s
+            case "silence":
+                return self.since
+            case "outer" | "inner":
+                return self.round
 
 
 class Extension(NamedTuple):
@@ -59,7 +69,10 @@ class Extension(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """One breaker's entry in the queue of GATE H. `order_path` is its hammer order, None where there is none."""
+    """One breaker's entry in the queue of GATE H. `order_path` is its hammer order, None where there is none.
+
+    `done_orders` are the orders that had their answer by then, by the start of their sha256 (`short_hash`).
+    """
 
     run_id: str | None
     breaker: Breaker
@@ -71,6 +84,7 @@ class Proposal(NamedTuple):
     open_orders: tuple[str, ...] = ()
     order_path: str | None = None
     at: str | None = None
+    done_orders: tuple[str, ...] = ()
 
     @property
     def identity(self) -> Identity:
@@ -108,6 +122,7 @@ def _trip(row: Mapping[str, object]) -> Trip | None:
         _text(row, "cause") or "",
         _text(row, "reason") or "",
         _text(row, "action") or "",
+        _text(row, "since"),
     )
 
 
@@ -136,13 +151,14 @@ def parse_proposals(data: bytes) -> tuple[Proposal, ...]:
                 _texts(row, "open_orders"),
                 _text(row, "order_path"),
                 _text(row, "at"),
+                _texts(row, "done_orders"),
             )
             found.setdefault(proposal.identity, proposal)
     return tuple(found.values())
 
 
 def trip_row(trip: Trip, at: str) -> dict[str, object]:
-    """The row of breakers.jsonl; `cause` is ours beside the keys of rulings J."""
+    """The row of breakers.jsonl; `cause`, and a silence's `since`, are ours beside the keys of rulings J."""
     return {
         "at": at,
         "run_id": trip.run_id,
@@ -155,6 +171,7 @@ def trip_row(trip: Trip, at: str) -> dict[str, object]:
         "reason": trip.reason,
         "action": trip.action,
         "cause": trip.cause,
+        **({"since": trip.since} if trip.since is not None else {}),
     }
 
 
@@ -177,7 +194,7 @@ def extension_row(grant: Extension, elapsed_s: float, budget_s: float) -> dict[s
 
 
 def proposal_row(proposal: Proposal) -> dict[str, object]:
-    """The row of gate-h.jsonl; `budget_s` is ours: with it a proposal names its trip."""
+    """The row of gate-h.jsonl; `budget_s` and `done_orders` are ours: with the first a proposal names its trip."""
     return {
         "at": proposal.at,
         "run_id": proposal.run_id,
@@ -189,7 +206,13 @@ def proposal_row(proposal: Proposal) -> dict[str, object]:
         "open_orders": list(proposal.open_orders),
         "order_path": proposal.order_path,
         "budget_s": proposal.budget_s,
+        "done_orders": list(proposal.done_orders),
     }
+
+
+def short_hash(sha256: str) -> str:
+    """The start of a hash, as `done_orders` name an order by."""
+    return sha256[:16]
 
 
 def _breaker(row: Mapping[str, object]) -> Breaker | None:

@@ -28,7 +28,7 @@ class Clocks(NamedTuple):
 class Anchor(NamedTuple):
     """Both clocks at the moment at which the run's deadline was first armed.
 
-    `budget_s` is the receipt's budget at that moment (F3); None: it had none, or the row does not say.
+    `budget_s` and `started_at` are the receipt's at that moment (F3); None: it had none, or the row does not say.
     """
 
     run_id: str
@@ -36,6 +36,7 @@ class Anchor(NamedTuple):
     boottime_s: float
     wall: datetime
     budget_s: float | None = None
+    started_at: datetime | None = None
 
 
 def parse_anchor(data: bytes, path: str, run_id: str | None) -> Anchor | None:
@@ -47,17 +48,20 @@ def parse_anchor(data: bytes, path: str, run_id: str | None) -> Anchor | None:
     moment = parse_time(wall) if isinstance(wall, str) else None
     if not isinstance(boot_id, str) or boottime_s is None or moment is None:
         return None
-    return Anchor(run_id, boot_id, boottime_s, moment, _number(value, "budget_s"))
+    started_at = value.get("started_at")
+    start = parse_time(started_at) if isinstance(started_at, str) else None
+    return Anchor(run_id, boot_id, boottime_s, moment, _number(value, "budget_s"), start)
 
 
 def anchor_document(anchor: Anchor) -> dict[str, object]:
-    """What is written: {run_id, boot_id, boottime_s, wall} and, beside F10, `budget_s`."""
+    """What is written: {run_id, boot_id, boottime_s, wall} and, beside F10, `budget_s` and `started_at`."""
     return {
         "run_id": anchor.run_id,
         "boot_id": anchor.boot_id,
         "boottime_s": anchor.boottime_s,
         "wall": render_time(anchor.wall),
         "budget_s": anchor.budget_s,
+        "started_at": None if anchor.started_at is None else render_time(anchor.started_at),
     }
 
 

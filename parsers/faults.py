@@ -72,6 +72,9 @@ CODES: dict[str, str] = {
     "E-THREAD": "a thread ended by an exception; what it watched is watched anew",
     "E-BUG": "a bug in shapeupd; the log row holds the report",
     "E-BREAKER": "a breaker of the run has tripped, so orders of this kind are refused until a person decides",
+    "E-NOTIFY": "the machine's own notification command could not be run, or failed",
+    "E-LIVENESS": "what the service manager's ping must prove is not proven; it will start the daemon anew",
+    "E-SERVICE": "a systemd unit is in a state that install does not touch, or cannot be made",
     "E-HOOKS": "a git hook or its folder is in a state that install does not touch",
     "E-SETTINGS": "a settings file names an unknown key or a value outside its range",
 }

@@ -54,7 +54,7 @@ class IngestRow(NamedTuple):
     sha256: str
     outcome: str
     code: str | None
-    has_verdict: bool  # the result carried verdict.overall
+    verdict: str | None = None  # verdict.overall of the result, where it carried one
     at: str | None = None
 
 
@@ -75,7 +75,7 @@ def ingest_row_of(raw: Mapping[str, object]) -> IngestRow | None:
         sha256,
         outcome,
         _text(raw, "code"),
-        raw.get("verdict") is not None,
+        _text(raw, "verdict"),
         _text(raw, "at"),
     )
 

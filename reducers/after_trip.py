@@ -9,11 +9,14 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from parsers.addresses import parse_address, scope_stem, slug_of
-from parsers.breaker_ledger import Trip
+from parsers.breaker_ledger import Proposal, Trip, short_hash
 from parsers.envelopes import WorkOrder
 from parsers.facts import OrderFact
 from parsers.faults import Fault
 from parsers.layout import path_of
+from parsers.ledgers import IngestRow, LegRow
+from parsers.times import parse_time
+from reducers.live_contracts import is_answered
 
 BUILDER = "task-executor"
 ALWAYS = ("spec-evaluator", "scope-hammer", "qa-edge-hunter")
@@ -40,6 +43,33 @@ def may_dispatch(order: WorkOrder, trips: Iterable[Trip], *, is_reopened: bool =
 def refusing_trip(order: WorkOrder, trips: Iterable[Trip], *, is_reopened: bool = False) -> Trip | None:
     """The first trip that forbids the order; None where none does."""
     return next((trip for trip in trips if _forbids(trip, order, is_reopened)), None)
+
+
+def barring_trip(fact: OrderFact, trips: Iterable[Trip], proposals: Iterable[Proposal]) -> Trip | None:
+    """The first trip that forbids the order, unless the order was in flight when it tripped, or done. Source: §7.3, issue 4 item 2.
+
+    Both stand in the trip's proposal: no clock is asked, so a restart gives the same answer. What is in flight is known by
+    its id, what is done by its bytes: under an old id a new order may land.
+    """
+    made = {proposal.identity: proposal for proposal in proposals}
+    return refusing_trip(fact.order, [trip for trip in trips if not _was_there(fact, made.get(trip.identity))])
+
+
+def _was_there(fact: OrderFact, proposal: Proposal | None) -> bool:
+    if proposal is None:
+        return False
+    return fact.order.order_id in proposal.open_orders or short_hash(fact.sha256) in proposal.done_orders
+
+
+def is_done(
+    fact: OrderFact, records: Mapping[str, tuple[IngestRow, ...]], legs: Iterable[LegRow], run_id: str | None
+) -> bool:
+    """Whether the order is no new dispatch: these bytes of it were answered, or a leg closed it since it was compiled. Source: B2, D3."""
+    if is_answered(records, fact):
+        return True
+    compiled = parse_time(fact.order.compiled_at)
+    closed = [parse_time(leg.ingested_at) for leg in legs if leg.run_id in (None, run_id)]
+    return compiled is not None and any(at is not None and at >= compiled for at in closed)
 
 
 def _forbids(trip: Trip, order: WorkOrder, is_reopened: bool) -> bool:

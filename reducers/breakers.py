@@ -1,7 +1,7 @@
 """The breakers of a run: what each says of the facts, and what may still be dispatched once one has tripped. Source: protocol §6.6-6.7, §7, rulings F1-F6.
 
 A breaker answers with a Trip (its `status` tells a warning from a trip) or None. It is asked again with every fact; what it
-said before stands in breakers.jsonl, and `unrecorded` leaves that out.
+said before stands in breakers.jsonl, and reducers/recorded_trips.py leaves that out.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Literal, NamedTuple
 from parsers.addresses import ORDER_ID, Address, parse_address, scope_stem
 from parsers.breaker_ledger import Trip
 from parsers.facts import ResultFact
-from parsers.ledgers import LegRow
+from parsers.ledgers import IngestRow, LegRow
 from parsers.receipts import DEFAULT_NO_PROGRESS_K, RunConfig, whole_number
 from parsers.trials import Trial
 from reducers.budget import Budget, plain
@@ -33,7 +33,7 @@ class Evaluation(NamedTuple):
 
 
 def evaluations_of(
-    rows: Iterable[Mapping[str, object]], results: Mapping[str, ResultFact], run_id: str | None
+    rows: Iterable[IngestRow], results: Mapping[str, ResultFact], run_id: str | None
 ) -> tuple[Evaluation, ...]:
     """The rounds that an applied result evaluated, by round. Source: ruling F2.
 
@@ -44,28 +44,23 @@ def evaluations_of(
     found: dict[int, str] = {}
     newest_build = 1
     for row in rows:
-        order_id = row.get("order_id")
-        if (
-            not isinstance(order_id, str)
-            or row.get("outcome") not in APPLIED
-            or row.get("run_id") not in (None, run_id)
-        ):
+        if row.outcome not in APPLIED or row.run_id not in (None, run_id):
             continue
-        address = parse_address(order_id)
+        address = parse_address(row.order_id)
         if address.attempt is not None and address.round is not None:
             newest_build = max(newest_build, address.round)
-        elif address.name == "evaluate" and (overall := _overall(row, order_id, results)):
+        elif address.name == "evaluate" and (overall := _overall(row, results)):
             found[newest_build if address.round is None else address.round] = overall
     return tuple(Evaluation(round_, found[round_]) for round_ in sorted(found))
 
 
-def _overall(row: Mapping[str, object], order_id: str, results: Mapping[str, ResultFact]) -> str | None:
-    overall = row.get("verdict")
+def _overall(row: IngestRow, results: Mapping[str, ResultFact]) -> str | None:
+    overall = row.verdict
     if overall is None:
-        fact = results.get(order_id.partition("/")[2])
-        is_same = fact is not None and fact.sha256 == row.get("sha256") and fact.result.verdict is not None
+        fact = results.get(row.order_id.partition("/")[2])
+        is_same = fact is not None and fact.sha256 == row.sha256 and fact.result.verdict is not None
         overall = fact.result.verdict.overall if is_same and fact and fact.result.verdict else None
-    return overall if isinstance(overall, str) and overall in (PASS, FAIL) else None
+    return overall if overall in (PASS, FAIL) else None
 
 
 def stopped_rounds(gate_rows: Iterable[Mapping[str, object]], run_id: str | None) -> frozenset[int | None]:
@@ -76,6 +71,16 @@ def stopped_rounds(gate_rows: Iterable[Mapping[str, object]], run_id: str | None
             newest.pop(None, None)
             newest[whole_number(row.get("round"))] = row.get("decision")
     return frozenset(round_ for round_, decision in newest.items() if decision == "stop")
+
+
+def granted_rounds(gate_rows: Iterable[Mapping[str, object]], run_id: str | None) -> int | None:
+    """The rounds that the newest crossing of L3 leaves to the run; None where none names a number. Source: W-60."""
+    crossings = (
+        whole_number(row.get("max_rounds"))
+        for row in gate_rows
+        if row.get("gate") == "L3" and row.get("status") == "ok" and row.get("run_id") in (None, run_id)
+    )
+    return next(reversed([rounds for rounds in crossings if rounds is not None]), None)
 
 
 def judge_outer(
@@ -196,6 +201,7 @@ class RunFacts(NamedTuple):
     trials: tuple[Trial, ...] = ()
     builds: tuple[Address, ...] = ()
     legs: tuple[Address, ...] = ()
+    round: int | None = None  # the current one, where the addresses given are not all there are
     planned: frozenset[str] = frozenset()
     no_progress_k: Mapping[str, int] = MappingProxyType({})
     funding: Mapping[str, Funding] = MappingProxyType({})
@@ -214,6 +220,8 @@ def closed_builds(legs: Iterable[LegRow], run_id: str | None) -> tuple[Address, 
 
 def current_round(facts: RunFacts) -> int | None:
     """The newest round that a build order, a leg or a trial names; None before the first."""
+    if facts.round is not None:
+        return facts.round
     named = [address.round for address in (*facts.builds, *facts.legs)] + [trial.round for trial in facts.trials]
     return max((round_ for round_ in named if round_ is not None), default=None)
 
@@ -291,18 +299,23 @@ def judge_deadline(run_id: str | None, budget: Budget, round_: int | None = None
     return Trip(run_id, "deadline", "trip", None, round_, elapsed_s, budget.budget_s, "deadline", used, act)
 
 
-def judge_silence(run_id: str | None, idle_s: float, silence_min: float, round_: int | None = None) -> Trip | None:
-    """A warning where nothing landed for so many minutes; 0 switches it off. It never trips. Source: issue 4 "Timers"."""
+def judge_silence(
+    run_id: str | None, idle_s: float, silence_min: float, round_: int | None = None, since: str | None = None
+) -> Trip | None:
+    """A warning where nothing landed for so many minutes; 0 switches it off. It never trips. Source: issue 4 "Timers".
+
+    `since` is when the last fact landed: each silence is told once.
+    """
     limit_s = silence_min * 60
     if limit_s <= 0 or idle_s < limit_s:
         return None
     idle_s = plain(round(idle_s, 3))
     told = f"nothing has landed for {idle_s} s"
     act = "Look whether the orchestrator still runs; the run stays open."
-    return Trip(run_id, "silence", "warn", None, round_, idle_s, plain(limit_s), "silence", told, act)
+    return Trip(run_id, "silence", "warn", None, round_, idle_s, plain(limit_s), "silence", told, act, since)
 
 
-# --- all of them, and what was said before ---------------------------------------------------------------------------
+# --- all of them -----------------------------------------------------------------------------------------------------
 
 
 def judge_run(facts: RunFacts, budget: Budget | None) -> tuple[Trip, ...]:
@@ -313,32 +326,3 @@ def judge_run(facts: RunFacts, budget: Budget | None) -> tuple[Trip, ...]:
     outer = judge_outer(facts.run_id, facts.evaluations, max_rounds, facts.stopped)
     deadline = judge_deadline(facts.run_id, budget, current_round(facts)) if budget else None
     return tuple(trip for trip in (deadline, outer, *judge_inner(facts)) if trip)
-
-
-def unrecorded(found: Iterable[Trip], recorded: Iterable[Trip]) -> tuple[Trip, ...]:
-    """Those that stand in no row yet; a warning whose trip is already there comes too late. Source: ruling F3."""
-    known = {trip.identity for trip in recorded}
-    known |= {trip._replace(status="warn").identity for trip in recorded}
-    new: dict[object, Trip] = {}
-    for trip in found:
-        if trip.identity not in known:
-            new.setdefault(trip.identity, trip)
-    return tuple(new.values())
-
-
-def standing(recorded: Iterable[Trip], run_id: str | None, budget_s: float | None) -> tuple[Trip, ...]:
-    """The recorded trips that bind this run: a deadline that was extended since binds no more. Source: rulings F1, F3.
-
-    `budget_s` is the budget in force. A clock that steps back lifts nothing.
-    """
-    return tuple(
-        trip
-        for trip in recorded
-        if trip.status == "trip"
-        and trip.run_id == run_id
-        and not (trip.breaker == "deadline" and _is_extended(trip.budget_s, budget_s))
-    )
-
-
-def _is_extended(tripped_s: float | None, budget_s: float | None) -> bool:
-    return tripped_s is not None and budget_s is not None and tripped_s < budget_s

@@ -88,7 +88,14 @@ def proposal_append(proposal: Proposal, slug: str) -> Append:
     return Append(path_of("gate-h", slug), render_row(proposal_row(proposal)))
 
 
-def propose(trip: Trip, slug: str, at: str, green_scopes: Sequence[str], open_orders: Sequence[str]) -> Proposal:
+def propose(
+    trip: Trip,
+    slug: str,
+    at: str,
+    green_scopes: Sequence[str],
+    open_orders: Sequence[str],
+    done_orders: Sequence[str] = (),
+) -> Proposal:
     """The trip's entry in the queue."""
     return Proposal(
         trip.run_id,
@@ -101,6 +108,7 @@ def propose(trip: Trip, slug: str, at: str, green_scopes: Sequence[str], open_or
         tuple(open_orders),
         hammer_path(trip, slug),
         at,
+        tuple(done_orders),
     )
 
 

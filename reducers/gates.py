@@ -120,7 +120,7 @@ def ledger_row(found: Resolution) -> str | None:
 
 
 def gates_row(found: Resolution, round_: int | None, at: str, run_id: str | None) -> dict[str, object]:
-    """The row of gates.jsonl; `at` and `run_id` are ours. Source: protocol §2.13."""
+    """The row of gates.jsonl; `at`, `run_id` and the `max_rounds` of an answer at L3 are ours. Source: protocol §2.13, W-60."""
     return {
         "gate": found.gate.id,
         "status": found.status,
@@ -130,6 +130,7 @@ def gates_row(found: Resolution, round_: int | None, at: str, run_id: str | None
         "round": round_,
         "at": at,
         "run_id": run_id,
+        **({"max_rounds": found.max_rounds} if found.max_rounds is not None else {}),
     }
 
 

@@ -100,7 +100,7 @@ def evaluated_fault(run: Run, fact: ResultFact, order: OrderFact | None) -> Faul
     if fact.result.verdict is None or parse_address(fact.result.order_id).round is None:
         return None
     rows = [row for row in run.records.get(fact.result.order_id, ()) if _same_run(run, order, row)]
-    if not any(row.outcome in APPLIED and row.has_verdict and row.sha256 != fact.sha256 for row in rows):
+    if not any(row.outcome in APPLIED and row.verdict is not None and row.sha256 != fact.sha256 for row in rows):
         return None
     return Fault(
         "E-EVALUATED",

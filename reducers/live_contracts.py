@@ -89,11 +89,15 @@ def _counts(run: RunOrders, fact: OrderFact, at: datetime | None) -> bool:
     """Whether the order belongs to the open run and constrains: one that shapeupd compiled by itself does once dispatched (B4)."""
     order = fact.order
     is_other_run = run.run_id is not None and order.run_id not in (None, run.run_id)
-    is_own = fact.stem.startswith(tuple(f"hammer-{breaker}" for breaker in BREAKERS))
     landed = run.landed.get(fact.stem)
     has_landed = at is None or landed is None or landed <= at  # an order may be compiled long before it is there
-    is_dispatched = not is_own or order.order_id in run.dispatched
-    return not is_other_run and has_landed and _by(order.compiled_at, at) and is_dispatched
+    return not is_other_run and has_landed and _by(order.compiled_at, at) and is_dispatched(fact, run.dispatched)
+
+
+def is_dispatched(fact: OrderFact, dispatched: Collection[str]) -> bool:
+    """Whether somebody works on the order, as far as that can be told: of those that shapeupd compiled, by a dispatch receipt (B4)."""
+    is_own = fact.stem.startswith(tuple(f"hammer-{breaker}" for breaker in BREAKERS))
+    return not is_own or fact.order.order_id in dispatched
 
 
 def _newest_attempts(facts: list[OrderFact]) -> dict[str | None, tuple[int, int]]:

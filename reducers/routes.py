@@ -33,6 +33,12 @@ ROUTES: dict[str, Route] = {
     "dispatch": Route(Judges.STANDING, False, "attestation: a result may have waited for its receipt (R-02)"),
     "receipt": Route(Judges.STANDING, False, "the run the results belong to"),
     "harness-run": Route(Judges.NONE, False, "whether the run is open, so its orders constrain what is committed (B1)"),
+    "trials": Route(Judges.NONE, False, "attempts and progress: the inner breaker (reducers.breakers)"),
+    "t0-verdict": Route(Judges.STANDING, False, "a verdict may have waited for the evidence it cites (R-18)"),
+    "gates": Route(Judges.NONE, False, "L3 ends the loop or bounds it: the outer breaker; open gates wait at GATE H"),
+    "breakers": Route(Judges.NONE, False, "our own; what somebody else wrote there is held against the journal"),
+    "gate-h": Route(Judges.NONE, False, "our own, as breakers"),
+    "clock": Route(Judges.NONE, False, "our own; a changed one counts for nothing while we live"),
     "legs": Route(Judges.NONE, False, "another reducer's legs mean adoption (D3)"),
     "ingest-record": Route(Judges.NONE, False, "what was applied, for adoption and duplicates"),
 }

@@ -15,7 +15,8 @@ def policy_by_time(place: Place) -> Callable[[int], Policy]:
 
     from daemon.disk import DiskTree
     from daemon.policy_on_disk import gate_settings
-    from daemon.run_orders import read_run_orders, slugs_on_disk
+    from daemon.run_orders import read_run_orders
+    from daemon.runs_on_disk import slugs_on_disk
     from reducers.policy import derive_policy
 
     tree = DiskTree(place.root)

@@ -1,6 +1,6 @@
 """`shapeupd budget`: how much of its time each run has used, by both clocks. Source: protocol §7.2, cli §2, rulings F3, F4, J.
 
-Reads files alone and changes nothing; with or without a daemon the answer is the same.
+Reads files alone, with or without a daemon; only `--extend` changes something, and goes through the daemon where one lives.
 """
 
 from __future__ import annotations
@@ -12,41 +12,43 @@ from pathlib import Path
 from typing import NamedTuple
 
 from daemon.boot_clock import read_clocks
+from daemon.clock_on_disk import is_run_open, read_run_clock
 from daemon.disk import DiskTree
-from daemon.exits import DONE, NOTHING_THERE, TRIPPED, USAGE, Exit
-from daemon.place import find_place
+from daemon.exits import DONE, NOTHING_THERE, TRIPPED, USAGE, WANTING, Exit
+from daemon.place import Place, find_place
+from daemon.sockets import Message, ask
 from daemon.terminal import complain, escape, print_json
 from parsers.addresses import SLUG
-from parsers.breaker_ledger import BreakerLedger, parse_breakers
-from parsers.clock_anchor import Anchor, Clocks, parse_anchor
-from parsers.durations import render_duration
+from parsers.clock_anchor import Clocks
+from parsers.durations import parse_duration, render_duration
 from parsers.faults import render_fault
-from parsers.harness_run import parse_harness_run
 from parsers.layout import LOCAL_ROOT, NOT_A_SLUG, path_of
-from parsers.receipts import Receipt, parse_receipt
 from parsers.strict_json import parse_strict
 from parsers.times import parse_time
 from parsers.tree import Unreadable
-from reducers.budget import (
-    budget_document,
-    effective_budget,
-    elapsed_at,
-    elapsed_since,
-    evaluate_budget,
-    is_loosened,
-)
+from reducers.budget import budget_document, elapsed_at, elapsed_since
 
 HELP = """Shows how much of its wall-clock budget a run has used, always counted anew from the receipt's start.
 Without SLUG: the run that the active-scope pointer names, else every run that is open.
+--extend grants a run more time: a breaker that tripped for the time opens again, and orders it refused are admitted.
 Ends with 0, with 6 under --strict where the time is used up, with 3 where there is no run."""
-EXAMPLE = "shapeupd budget checkout --strict"
+EXAMPLE = "shapeupd budget checkout --extend 30m --by ada"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("slug", nargs="?", metavar="SLUG", help="the feature")
     parser.add_argument("--at", type=_moment, metavar="ISO", help="the state at that moment instead of now")
     parser.add_argument("--strict", action="store_true", help="end with 6 where the time is used up")
+    parser.add_argument("--extend", type=_duration, metavar="D", help="grant this much more: 90m, 2h, or seconds")
+    parser.add_argument("--by", metavar="NAME", help="who grants it; recorded with the extension")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _duration(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def _moment(text: str) -> datetime:
@@ -54,6 +56,9 @@ def _moment(text: str) -> datetime:
     if moment is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no time; write it as 2026-03-01T09:00:00Z")
     return moment
+
+
+MAX_NAME = 80
 
 
 class Told(NamedTuple):
@@ -69,7 +74,10 @@ class Told(NamedTuple):
 
 
 def run(args: argparse.Namespace) -> int:
-    tree = DiskTree(find_place(Path(args.repo[0]) if args.repo else None).root)
+    place = find_place(Path(args.repo[0]) if args.repo else None)
+    tree = DiskTree(place.root)
+    if args.extend is not None or args.by is not None:
+        args.slug = _extend(place, tree, args)
     clocks = read_clocks()
     told: list[Told] = []
     failed: list[Exit] = []
@@ -89,6 +97,35 @@ def run(args: argparse.Namespace) -> int:
     if args.strict and any(one.has_tripped for one in told):
         return TRIPPED
     return USAGE if failed else DONE
+
+
+def _extend(place: Place, tree: DiskTree, args: argparse.Namespace) -> str:
+    """Grant one run more time, through the daemon where one lives; its slug. Raises Exit where it cannot be."""
+    if args.extend is None or not (args.by or "").strip() or args.at is not None:
+        raise Exit(USAGE, f"--extend D and --by NAME go together, and without --at\n  fix: {EXAMPLE}")
+    slugs = [slug for slug in _slugs(tree, args.slug) if is_run_open(tree, slug)]
+    if len(slugs) != 1:
+        which = f"{len(slugs)} runs are open" if slugs else "no run is open"
+        raise Exit(USAGE, f"{which}; name one\n  fix: {EXAMPLE}")
+    by = " ".join(args.by.split())[:MAX_NAME]
+    answer = ask(place.root, "extend", timeout_s=None, slug=slugs[0], added_s=args.extend, by=by)
+    if answer is None:
+        answer = _extend_offline(place, slugs[0], args.extend, by)
+    if "error" in answer:
+        raise Exit(WANTING, str(answer["error"]))
+    return slugs[0]
+
+
+def _extend_offline(place: Place, slug: str, added_s: float, by: str) -> Message:
+    from daemon.gate_record import Locked
+    from daemon.offline import opened_offline
+
+    try:
+        with opened_offline(place) as reconciler:
+            refusal = reconciler.extend(slug, added_s, by)
+    except Locked as locked:
+        return {"error": f"{locked}; try again when it is done"}
+    return {"error": refusal} if refusal else {}
 
 
 def _print(told: list[Told], *, as_json: bool) -> None:
@@ -127,42 +164,18 @@ def _is_slug(text: str) -> bool:
 
 
 def _told(tree: DiskTree, slug: str, clocks: Clocks, at: datetime | None) -> Told:
-    """One run's state. Raises Exit where its receipt names no start, for then nothing can be counted."""
-    path = path_of("receipt", slug)
-    receipt = parse_receipt(tree.read(path) or b"", path)
-    if receipt.start is None:
+    """One run's state. Raises Exit where its receipt names no start, for then nothing can be counted; Unreadable."""
+    found = read_run_clock(tree, slug)
+    receipt, clock = found.clock.receipt, found.clock
+    if clock.start is None:
         raise Exit(USAGE, "\n".join(map(render_fault, receipt.faults[:1])))
-    anchor, ledger = _clock_facts(tree, slug, receipt)
-    armed_s = anchor.budget_s if anchor else None
-    budget_s = effective_budget(receipt.config.budget_s, armed_s, ledger.extensions, receipt.run_id)
-    elapsed = elapsed_at(receipt.start, at) if at else elapsed_since(receipt.start, clocks, anchor)
+    elapsed = elapsed_at(clock.start, at) if at else elapsed_since(clock.start, clocks, clock.anchor)
     findings = [f"{fault.where}: {fault.what}" for fault in receipt.faults]
-    if is_loosened(receipt.config.budget_s, armed_s):
-        findings.append(f"{path}: the budget was raised by hand; what it was when the deadline was armed counts")
-    findings += [elapsed.finding] if elapsed.finding else []
-    is_open = _is_open(tree, slug)
+    findings += [told for told in (clock.tampering(), elapsed.finding) if told]
     document = budget_document(
-        slug,
-        receipt,
-        evaluate_budget(elapsed.seconds, budget_s),
-        elapsed,
-        is_open=is_open,
-        extensions=ledger.extensions,
+        slug, receipt, clock.budget(elapsed), elapsed, is_open=found.is_open, extensions=clock.extensions
     )
-    return Told({**document, "findings": findings}, tuple(findings), is_open)
-
-
-def _clock_facts(tree: DiskTree, slug: str, receipt: Receipt) -> tuple[Anchor | None, BreakerLedger]:
-    clock = path_of("clock", slug)
-    anchor = parse_anchor(tree.read(clock) or b"", clock, receipt.run_id)
-    return anchor, parse_breakers(tree.read(path_of("breakers", slug)) or b"")
-
-
-def _is_open(tree: DiskTree, slug: str) -> bool:
-    """Whether the run goes on. Source: ruling B1."""
-    path = path_of("harness-run", slug)
-    data = tree.read(path)
-    return data is None or parse_harness_run(data, path).is_open
+    return Told({**document, "findings": findings}, tuple(findings), found.is_open)
 
 
 def _show(document: Mapping[str, object]) -> None:

@@ -9,7 +9,8 @@ from datetime import datetime
 from daemon.disk import DiskTree
 from daemon.place import Place
 from daemon.policy_on_disk import policy_of, settings_under
-from daemon.run_orders import read_run_orders, slugs_on_disk
+from daemon.run_orders import read_run_orders
+from daemon.runs_on_disk import slugs_on_disk
 from parsers.policy_file import Policy
 from parsers.times import parse_time
 from reducers.live_contracts import RunOrders, live_contracts

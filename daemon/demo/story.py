@@ -1,4 +1,4 @@
-"""What the demo tells: orders and results land, the board moves, a bad result is refused, restarts change nothing. Source: issue 2."""
+"""What the demo tells: orders and results land, the board moves, a bad result is refused, time runs out, restarts change nothing. Source: issues 2-4."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import signal
 from typing import Any
 
 from daemon.board_table import board_of, show_board
+from daemon.demo.deadline import run_out_of_time
 from daemon.demo.stage import Failed, Stage
 from daemon.disk import DiskTree
 from parsers.addresses import mint_run_id
@@ -35,8 +36,9 @@ def tell(stage: Stage) -> None:
         _refuse_a_commit(stage)
     _refuse_a_bad_result(stage)
     _same_bytes_again(stage)
+    run_out_of_time(stage)
     _restart(stage)
-    _step("All of it is in plain files; ask again at any time with: board, status, log, rebuild --verify")
+    _step("All of it is in plain files; ask again at any time with: board, status, log, gate-h, rebuild --verify")
 
 
 def _step(text: str) -> None:
@@ -46,6 +48,11 @@ def _step(text: str) -> None:
 def _check(claim: bool, what: str) -> None:
     if not claim:
         raise Failed(what)
+
+
+def _check_same(before: dict[str, str], after: dict[str, str], what: str) -> None:
+    changed = sorted(path for path in before.keys() | after.keys() if before.get(path) != after.get(path))
+    _check(not changed, f"{what} changed the shared state: {', '.join(changed)}")
 
 
 def _plan(stage: Stage) -> None:
@@ -85,7 +92,7 @@ def _order(stage: Stage, stem: str, task_id: str, at: str) -> None:
         "run_id": RUN_ID,
         "compiled_at": at,
         "worker": "task-executor",
-        "mode": "orchestrated",
+        "mode": "standalone",
         "operation": "execute",
         "substrate": {"allowed": ["src/cart/**"]},
         "payload": {"tasks": [{"id": task_id}]},
@@ -204,10 +211,10 @@ def _restart(stage: Stage) -> None:
     _check(stage.end(signal.SIGTERM) == 0, "the daemon did not end cleanly")
     stage.start()
     stage.sync()
-    _check(stage.state() == before, "a restart changed the shared state")
+    _check_same(before, stage.state(), "a restart")
     stage.end(signal.SIGKILL)
     stage.start()
     stage.sync()
-    _check(stage.state() == before, "a start after kill -9 changed the shared state")
+    _check_same(before, stage.state(), "a start after kill -9")
     _show_board(stage)
     _check(stage.end(signal.SIGTERM) == 0, "the daemon did not end cleanly")

@@ -17,7 +17,8 @@ Logical = Mapping[str, object]
 # where nothing is written. `conflicts/` is not among them: nothing here may end in one.
 OWN_FILES = re.compile(
     r"\.shapeup/(shapeupd\.log[.0-9]*|shapeupd\.toml|daemon\.(json|lock)|policy\.(json|paths)"
-    r"|[^/]+/(receipts/ingest\.jsonl|(rejections|journal|\.ingest\.lock)/.*))|\.shapeupd\.toml"
+    r"|[^/]+/(receipts/ingest\.jsonl|(rejections|journal|\.ingest\.lock)/.*|clock\.json|breakers\.jsonl|gate-h\.(jsonl|md)"
+    r"|orders/hammer-(outer|inner|deadline)[^/]*\.json))|\.shapeupd\.toml"
 )
 _RESULT = re.compile(r"\.shapeup/[^/]+/results/[^/]+")
 _DATE = r"(?:\d{4}-\d{2}-\d{2}|<DATE>)"

@@ -38,6 +38,8 @@ FIXES = (
     "C2",
     "W-21",
     "C5",
+    "R-17",
+    "R-34",
     "W-17",
     "W-22",
     "W-23",
@@ -134,6 +136,10 @@ class Oracle:
             return Answer("W-06", codes)
         if "C5" in fixes and self._changes_nothing(result, folder):
             return Answer("C5", frozenset({"E-NO-TASK", "E-TASK-AMBIGUOUS"}))  # none, or two that answer to one id
+        if "R-17" in fixes and _contradicts_itself(result.get("verdict") or {}):
+            return Answer("R-17", frozenset({"R-17"}))
+        if "R-34" in fixes and (order or result).get("worker") == "qa-edge-hunter" and not _is_hunt(result):
+            return Answer("R-34", frozenset({"R-34"}))
         return None
 
     def _order(self, folder: str, stem: str) -> dict[str, Any] | None:
@@ -338,6 +344,16 @@ def _follow(index: str, tasks: Mapping[str, TaskFile]) -> str:
 def _in_run(slug: str, rest: str) -> str:
     """A path of the run as the slug's text leads to it: `..` leads out of the tree (C11 stops it)."""
     return posixpath.normpath(f".shapeup/{slug}/{rest}")
+
+
+def _contradicts_itself(verdict: dict[str, Any]) -> bool:
+    """PASS with something that fails, or FAIL with nothing that does."""
+    fails = bool(verdict.get("bugs")) or any(row["verdict"] == "FAIL" for row in verdict.get("criteria") or ())
+    return verdict.get("overall") == ("PASS" if fails else "FAIL")
+
+
+def _is_hunt(result: dict[str, Any]) -> bool:
+    return all(found["marker"] == "~" and (found.get("repro") or "").strip() for found in result.get("discoveries") or ())
 
 
 def _wrong_worker(result: dict[str, Any], order: dict[str, Any]) -> frozenset[str]:

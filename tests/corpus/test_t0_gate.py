@@ -196,7 +196,8 @@ def rules_of(case: Case) -> set[str]:
 
 
 def told(outcome: Outcome) -> tuple[int, Document | None, list[Document | None]]:
-    return outcome.exit, facts(outcome.printed), [facts(row) for row in outcome.rows]
+    rows = [{key: value for key, value in row.items() if key != "max_rounds"} for row in outcome.rows]  # additive there
+    return outcome.exit, facts(outcome.printed), [facts(row) for row in rows]
 
 
 def settle(way: str, case: Case, outcome: Outcome) -> None:

@@ -15,6 +15,7 @@ from daemon.log import Log
 from daemon.once import settle_all
 from daemon.reconciler import Reconciler
 from daemon.settled import Tally
+from parsers.clock_anchor import Clocks
 from parsers.settings import Settings
 
 Case = TypeVar("Case")
@@ -149,6 +150,14 @@ def put_result(root: Path, stem: str, document: dict[str, Any] | bytes) -> None:
     write(root, result_path(stem), data)
 
 
+def put_receipt(root: Path, *, budget_s: float, max_rounds: int = 3) -> None:
+    """A receipt of a run that was opened two hours ago."""
+    config = {"wall_clock_budget_s": budget_s, "max_rounds": max_rounds}
+    started_at = f"{NOW - timedelta(hours=2):%Y-%m-%dT%H:%M:%S}.000Z"
+    receipt = {"slug": SLUG, "run_id": RUN_ID, "started_at": started_at, "config": config}
+    write(root, f"{RUN}/receipt.json", json.dumps(receipt))
+
+
 def put_batch(root: Path) -> None:
     """Three results that land together: two build tasks that unblock a third, one judges."""
     put_order(root, "outbox-r1-a1", minute=10)
@@ -167,7 +176,8 @@ def land_result(root: Path, stem: str, document: dict[str, Any] | bytes) -> None
 
 def reconciler_of(root: Path, log: Log | None = None) -> Reconciler:
     """A reconciler whose clock stands still."""
-    return Reconciler(root, Settings(), log or Log(root / ".shapeup", lambda: NOW), now=lambda: NOW)
+    own = log or Log(root / ".shapeup", lambda: NOW)
+    return Reconciler(root, Settings(), own, now=lambda: NOW, clocks=lambda: Clocks(NOW, "boot", 5000.0))
 
 
 def settle(root: Path, *, checkpoints: bool = True, log: Log | None = None) -> Tally:

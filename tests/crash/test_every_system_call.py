@@ -135,6 +135,40 @@ def _land_later(root: Path) -> None:
     small.land_result(root, "later-r1-a1", small.build_result("later-r1-a1", [3]))
 
 
+def _trip(root: Path) -> None:
+    """Past the deadline, with an order in flight."""
+    small.make_run(root)
+    small.put_receipt(root, budget_s=3600)
+    small.put_order(root, "outbox-r1-a1")
+
+
+def _fail_the_last_round(root: Path) -> None:
+    """The verdict that ends the rounds lands together with what it judges, in a run that is three quarters through its time."""
+    _land_three(root)
+    small.put_receipt(root, budget_s=9000, max_rounds=1)
+
+
+def _extend(root: Path) -> None:
+    """A tripped run is granted more time, and the order that was refused is admitted."""
+    reconciler = small.reconciler_of(root)
+    try:
+        assert settle_all(reconciler, root)
+        budget_s = reconciler.runs()[0].breakers.clock.budget_s
+        if budget_s == 3600:
+            assert reconciler.extend(small.SLUG, 7200, "ada") is None
+        reconciler.checkpoint()
+    finally:
+        reconciler.close()
+
+
+def _trip_and_refuse(root: Path) -> None:
+    _trip(root)
+    small.settle(root)
+    small.put_order(root, "outbox-r1-a2")
+    small.settle(root)
+    assert (root / path_of("rejection", small.SLUG, "order-outbox-r1-a2")).exists()
+
+
 SCENARIOS = (
     Scenario("apply", _apply),
     Scenario("apply, no index yet", _apply_without_index),
@@ -149,6 +183,9 @@ SCENARIOS = (
     Scenario("recover what is torn", _leave_half_done),
     Scenario("adopt", _adopt),
     Scenario("rotate", _land_three, _rotate),
+    Scenario("trip", _trip),
+    Scenario("warn, then a last verdict", _fail_the_last_round),
+    Scenario("extend", _trip_and_refuse, _extend),
 )
 
 

@@ -87,7 +87,9 @@ def test_a_disk_that_is_full_at_any_call_stops_nothing_and_all_is_caught_up(
         small.copy_tree(template, root)
         with monkeypatch.context() as patched:
             disk, hearing = FullDisk(patched, cuts=cuts), Hearing()
-            reconciler = Reconciler(root, Settings(), hearing.log(root), now=lambda: small.NOW, monotonic=stepping())
+            log = hearing.log(root)
+            log.write("daemon.starting")  # as a daemon does, which has its log open by then
+            reconciler = Reconciler(root, Settings(), log, now=lambda: small.NOW, monotonic=stepping())
             reconciler.mark(scan(root))
             disk.free = free
             settle_for_a_while(reconciler)

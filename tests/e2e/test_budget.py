@@ -13,10 +13,14 @@ from typing import Any
 import pytest
 
 from daemon.boot_clock import read_clocks
+from daemon.store import Store, Transaction
 from parsers.breaker_ledger import Extension, Trip, extension_row, trip_row
 from parsers.clock_anchor import Anchor, anchor_document
+from parsers.layout import path_of
 from parsers.ledgers import render_row
 from parsers.times import render_time
+from reducers.changes import Append
+from reducers.entries import Cause
 from tests.e2e.living import COMMAND, PATIENCE_S, SmallRun
 
 RUN = "cart-20260301T090000Z-0a1b2c3d"
@@ -48,6 +52,15 @@ def open_run(
     if status:
         run.write("harness-run.md", f"---\ntype: harness-run\nstatus: {status}\nclosed_at: ~\n---\n")
     return run
+
+
+def recorded(run: SmallRun, *rows: dict[str, object]) -> None:
+    """Rows of breakers.jsonl as the daemon writes them: through the run's journal."""
+    slug = run.local.name
+    store = Store(run.root, slug, lambda event, fields: None)
+    change = Append(path_of("breakers", slug), "".join(map(render_row, rows)))
+    store.commit([Transaction(Cause(change.path, "", "", "extended"), (change,))], read_clocks().wall)
+    store.close()
 
 
 def test_the_document_of_one_run(tmp_path: Path) -> None:
@@ -99,8 +112,7 @@ def test_a_run_without_a_budget_is_off(tmp_path: Path) -> None:
 
 def test_a_person_reads_the_same(tmp_path: Path) -> None:
     run = open_run(tmp_path)
-    grant = extension_row(Extension(AT, RUN, "ada\x1b[31m", 1800), 3540, 5400)
-    run.write("breakers.jsonl", render_row(grant))
+    recorded(run, extension_row(Extension(AT, RUN, "ada\x1b[31m", 1800), 3540, 5400))
     ran = budget("cart", "--at", LATE, cwd=tmp_path)
     assert (ran.returncode, ran.stderr) == (0, "")
     lines = ran.stdout.splitlines()
@@ -117,12 +129,14 @@ def test_a_recorded_extension_counts_and_a_receipt_raised_by_hand_does_not(tmp_p
     ran = budget("cart", "--at", LATE, "--strict", "--json", cwd=tmp_path)
     assert (ran.returncode, json.loads(ran.stdout)["budget_s"]) == (6, 3600)
     assert "raised by hand" in ran.stderr
-    rows = [
+    recorded(
+        run,
         trip_row(Trip(RUN, "deadline", "trip", None, 1, 3600, 3600), AT),
         extension_row(Extension(AT, RUN, "ada", 60), 3600, 3660),
         extension_row(Extension(AT, "other-run", "ada", 9999), 3600, 9999),
-    ]
-    run.write("breakers.jsonl", "".join(map(render_row, rows)) + '{"torn')
+    )
+    forged = render_row(extension_row(Extension(AT, RUN, "eve", 9999), 3600, 13659))
+    run.write("breakers.jsonl", run.text("breakers.jsonl") + forged + '{"torn')
     document = told("cart", "--at", LATE, "--strict", cwd=tmp_path)
     assert (document["status"], document["budget_s"]) == ("warn", 3660)
     assert document["extensions"] == [{"at": AT, "by": "ada", "added_s": 60}]

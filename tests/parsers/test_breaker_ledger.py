@@ -64,7 +64,7 @@ def test_a_row_that_stands_twice_counts_once() -> None:
 def test_a_proposal_is_read_back_and_names_its_trip() -> None:
     row = proposal_row(PROPOSAL)
     assert parse_proposals(lines(row)) == (PROPOSAL,)
-    told = "at run_id breaker scope_id round reason green_scopes open_orders order_path budget_s".split()
+    told = "at run_id breaker scope_id round reason green_scopes open_orders order_path budget_s done_orders".split()
     assert list(row) == told
     assert PROPOSAL.identity == Trip(RUN, "inner", "trip", "core", 2).identity
 

@@ -12,13 +12,16 @@ from hypothesis import strategies as st
 from parsers.clock_anchor import Anchor, anchor_document, parse_anchor
 
 RUN = "cart-20260301T090000Z-0a1b2c3d"
-ANCHOR = Anchor(RUN, "b00t", 1234.5, datetime(2026, 3, 1, 9, 0, 1, tzinfo=UTC), 3600)
+ANCHOR = Anchor(
+    RUN, "b00t", 1234.5, datetime(2026, 3, 1, 9, 0, 1, tzinfo=UTC), 3600, datetime(2026, 3, 1, 9, tzinfo=UTC)
+)
 DOCUMENT = {
     "run_id": RUN,
     "boot_id": "b00t",
     "boottime_s": 1234.5,
     "wall": "2026-03-01T09:00:01.000Z",
     "budget_s": 3600,
+    "started_at": "2026-03-01T09:00:00.000Z",
 }
 
 
@@ -27,9 +30,10 @@ def test_an_anchor_is_read_back() -> None:
     assert parse_anchor(json.dumps(DOCUMENT).encode(), "clock.json", RUN) == ANCHOR
 
 
-def test_an_anchor_without_a_budget_is_one() -> None:
-    document = {key: value for key, value in DOCUMENT.items() if key != "budget_s"}
-    assert parse_anchor(json.dumps(document).encode(), "clock.json", RUN) == ANCHOR._replace(budget_s=None)
+@pytest.mark.parametrize("key", ["budget_s", "started_at"])
+def test_an_anchor_that_does_not_say_what_the_receipt_said_is_one(key: str) -> None:
+    document = {name: value for name, value in DOCUMENT.items() if name != key}
+    assert parse_anchor(json.dumps(document).encode(), "clock.json", RUN) == ANCHOR._replace(**{key: None})
 
 
 @pytest.mark.parametrize("run_id", [None, "other"])

@@ -72,9 +72,9 @@ def test_a_row_is_compact_and_not_escaped() -> None:
 
 def test_an_ingest_row_needs_an_order_a_hash_and_an_outcome() -> None:
     whole: dict[str, object] = {"order_id": "s/a", "sha256": "x", "outcome": "applied"}
-    assert ingest_row_of(whole) == IngestRow(None, "s/a", None, "x", "applied", None, False)
+    assert ingest_row_of(whole) == IngestRow(None, "s/a", None, "x", "applied", None)
     assert ingest_row_of(whole | {"verdict": "PASS", "code": 7}) == IngestRow(
-        None, "s/a", None, "x", "applied", None, True
+        None, "s/a", None, "x", "applied", None, "PASS"
     )
     for key in whole:
         assert ingest_row_of(whole | {key: None}) is None

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from parsers.addresses import Address
 from parsers.breaker_ledger import Trip, parse_breakers, trip_row
 from parsers.facts import ResultFact, read_result
-from parsers.ledgers import LegRow, render_row
+from parsers.ledgers import LegRow, ingest_row_of, render_row
 from parsers.receipts import RunConfig
 from parsers.trials import Score, Trial
 from reducers.breakers import (
@@ -39,11 +39,10 @@ from reducers.breakers import (
     no_progress_k_of,
     scope_outcome,
     stagnation,
-    standing,
     stopped_rounds,
-    unrecorded,
 )
 from reducers.budget import evaluate_budget
+from reducers.recorded_trips import standing, unrecorded
 
 RUN = "cart-20260301T090000Z-0a1b2c3d"
 RED, GREEN = Score(0, 1, 2), Score(0, 2, 2)
@@ -77,7 +76,7 @@ def record(stem: str, verdict: str | None = None, outcome: str = "applied", **mo
 
 
 def evaluations(*rows: Mapping[str, object], results: Mapping[str, ResultFact] | None = None) -> tuple[Evaluation, ...]:
-    return evaluations_of(rows, results or {}, RUN)
+    return evaluations_of([row for raw in rows if (row := ingest_row_of(raw))], results or {}, RUN)
 
 
 def test_rounds_come_from_applied_results_alone() -> None:

@@ -32,7 +32,7 @@ def order(stem: str, at: str = "2026-03-01T10:00:00.000Z", /, **more: Any) -> Or
 
 
 def answer(fact: OrderFact, at: str = "2026-03-01T11:00:00.000Z", outcome: str = "applied") -> IngestRow:
-    return IngestRow(None, fact.order.order_id, fact.sha256, "f" * 64, outcome, None, False, at)
+    return IngestRow(None, fact.order.order_id, fact.sha256, "f" * 64, outcome, None, None, at)
 
 
 def run_of(*orders: OrderFact, answers: tuple[IngestRow, ...] = (), **more: Any) -> RunOrders:

@@ -12,12 +12,13 @@ def test_every_route_is_a_kind_of_the_layout_and_says_why() -> None:
 
 
 def test_whatever_a_result_may_have_waited_for_judges_it_again() -> None:
-    """R-01 its order, C5 its task, R-02 its receipt of dispatch, and the run it belongs to."""
+    """R-01 its order, C5 its task, R-02 its receipt of dispatch, R-18 its evidence, and the run it belongs to."""
     assert ROUTES["order"].judges is ROUTES["result"].judges is Judges.OWN
     assert {kind for kind, route in ROUTES.items() if route.judges is Judges.STANDING} == {
         "task",
         "dispatch",
         "receipt",
+        "t0-verdict",
     }
 
 

@@ -17,13 +17,16 @@ from daemon.commits.auditing import Auditing
 from daemon.exits import BUG, DONE
 from daemon.instance import render_daemon_json
 from daemon.journal import FsyncFailed
+from daemon.liveness import Liveness
 from daemon.log import Log
+from daemon.notify import this_manager
 from daemon.place import Place, server_socket
 from daemon.policy_writer import PolicyWriter
 from daemon.reconciler import LOCK_POLL_S, Reconciler, is_routed
 from daemon.requests import WAITING, Request, answer_status
 from daemon.sockets import Message, Server
 from daemon.stray.strays import Strays
+from daemon.timekeeping import Timekeeping
 from daemon.watcher import Watcher
 from daemon.writes import remove_file, replace_file
 from parsers.layout import path_of
@@ -38,6 +41,7 @@ class Service:
     """Watches one repository until `stop`."""
 
     def __init__(self, place: Place, settings: Settings, log: Log, now: Callable[[], datetime] = clock.now) -> None:
+        party = this_manager().join()  # first: others keep an environment for their children from here on
         self.place = place
         self.log = log
         self._now = now
@@ -48,6 +52,7 @@ class Service:
         self.reconciler = Reconciler(place.root, settings, log, now=now, wake=self._woken.set)
         self.policy = PolicyWriter(place, self.reconciler.run_orders, log)
         self.reconciler.policy = self.policy
+        self.timekeeping = Timekeeping(self.reconciler, self._woken.set, log)
         self.auditing = Auditing(place, self.reconciler.run_orders, log, now)
         self.strays = Strays(
             place,
@@ -68,6 +73,7 @@ class Service:
             wake=self._call_watcher,
             counts=is_routed,
         )
+        self.liveness = Liveness(self.watcher, party, log, self.timekeeping.is_alive)
         self._watcher_called = True
         self._tick_at = 0.0
         self._reason = "an error"
@@ -99,6 +105,8 @@ class Service:
             self._keep_policy(clock.monotonic())
             server = self._serve()
             self.log.write("daemon.ready", runs=len(self.reconciler.runs()), degraded=self.watcher.degraded)
+            self.liveness.ready(clock.monotonic(), f"watching {self.place.root}")
+            self.timekeeping.turn(clock.monotonic(), has_settled=True)
             while not self._stopping.is_set():
                 self._turn()
             self.reconciler.checkpoint()
@@ -116,16 +124,18 @@ class Service:
         """One turn of the loop: wait, settle, answer, supervise."""
         at = clock.monotonic()
         waits = [max(0.0, self._tick_at - at), self.reconciler.due_s(), LOCK_POLL_S if self._open else None]
-        waits.append(self.auditing.due_s(at))
+        waits += [self.auditing.due_s(at), self.timekeeping.due_s(at), self.liveness.due_s(at)]
         if self.policy.due_at is not None:
             waits.append(max(0.0, self.policy.due_at - at))
         self._woken.wait(min(wait for wait in waits if wait is not None))
         self._woken.clear()
         at = clock.monotonic()
         try:
-            if not self.reconciler.is_quiet():
+            is_news = not self.reconciler.is_quiet()
+            if is_news:
                 self._active_at = at
                 self.reconciler.settle()
+            self.timekeeping.turn(at, has_settled=is_news)
             self._take_requests()
             self._keep_policy(at)
             self.strays.tick(at)
@@ -136,6 +146,7 @@ class Service:
                 self._tick_at = at + self.watcher.due_s(at)
             self._answer_open()
             self._checkpoint()
+            self.liveness.turn(at)  # last: a turn that fails proves nothing
         except FsyncFailed:
             raise
         except Exception as bug:  # the loop outlives a bug; what it was doing is marked still and done next turn
@@ -173,11 +184,13 @@ class Service:
 
     def _shut_down(self, server: Server | None) -> None:
         self.log.write("daemon.stopping", reason=self._reason)
+        self.liveness.stopping(self._reason)
         self.watcher.stop()
         for request in (*self._open, *self._requests):
             request.answer({"error": "the daemon is stopping"})
         if server:
             server.stop()
+        self.timekeeping.close()
         self.auditing.close()
         self.strays.close()
         self.reconciler.close()

@@ -94,6 +94,8 @@ class Watcher:
         self._canary = f".shapeup/.shapeupd-canary-{os.getpid()}"
         self._canary_state: Literal["none", "sent", "back"] = "none"
         self._canary_until: float | None = None
+        self._canaries = 0  # that came back
+        self._is_awaited = False
         self._next_rescan: float | None = None
         self._next_rearm: float | None = None
         self._armed_at = float("-inf")
@@ -157,6 +159,23 @@ class Watcher:
         with self._turn:
             return self._look(everything=False, is_timed=is_timed)
 
+    def send_cookie(self) -> Callable[[], bool]:
+        """Begin a round trip; the function says whether it worked. `wake` is called when the cookie comes back.
+
+        Where no cookie can be sent or events are not trusted, the next look at everything takes its place.
+        """
+        with self._turn:
+            canaries, rescans = self._canaries, self.counters["rescans"]
+            self._is_awaited = True
+            self._send_canary()
+            is_sent = self._canary_state != "none"
+
+        def came_back() -> bool:
+            is_by_event = is_sent and self.degraded is None
+            return self._canaries > canaries if is_by_event else self.counters["rescans"] > rescans
+
+        return came_back
+
     def see(self, path: str, seen: Fingerprint | None = None) -> None:
         """The reconciler has handled this path, so a rescan need not mark it again.
 
@@ -177,6 +196,7 @@ class Watcher:
         for path in (heard.gone, heard.come):
             if path == self._canary:
                 self._canary_state = "back"
+                self._canary_came()
             elif path is None or path in FOLDERS or not is_fact_path(path, is_folder=heard.is_folder):
                 continue
             elif not heard.is_folder:
@@ -191,6 +211,13 @@ class Watcher:
             self._count("events", len(dirty))
             self._known.hear(dirty)
             self._mark(dirty)
+
+    def _canary_came(self) -> None:
+        with self._count_lock:
+            self._canaries += 1
+            is_awaited, self._is_awaited = self._is_awaited, False
+        if is_awaited:
+            self._wake()
 
     # --- rescans ------------------------------------------------------------------------------------------------------
 

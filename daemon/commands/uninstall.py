@@ -6,11 +6,12 @@ import argparse
 import os
 
 from daemon.exits import DONE, NOTHING_THERE, WANTING, Exit
+from daemon.install.service_unit import still_enabled, units_in
 from daemon.install.site import find_folder, is_tracked, repository_of, strips
 from daemon.offline import place_of
 from daemon.terminal import complain, print_json
 from hooks.install.hooks_folder import HooksFolder
-from hooks.install.repository import Unreadable, uninstall
+from hooks.install.repository import Unreadable, read_record, uninstall
 from parsers.faults import fault_row, render_fault
 from parsers.layout import path_of
 
@@ -33,6 +34,9 @@ def run(args: argparse.Namespace) -> int:
     settings = os.fspath(place.root / path_of("settings"))
     theirs = frozenset({settings} if is_tracked(os.fspath(place.root), settings) else ())
     try:
+        enabled = still_enabled(units_in(read_record(repository)), "uninstall")
+        if enabled is not None:
+            raise Exit(WANTING, render_fault(enabled))
         outcome = uninstall(repository, strips=strips(), theirs=theirs, dry_run=args.dry_run)
     except Unreadable as damage:
         raise Exit(WANTING, render_fault(damage.fault)) from None

@@ -10,6 +10,8 @@ from daemon.place import Place
 from daemon.scan import NETWORK_FILESYSTEMS, filesystem_of, survey
 from parsers.faults import Fault, render_fault
 
+LAYERED_FILESYSTEMS = frozenset(("overlay", "aufs", "fuse.fuse-overlayfs"))
+
 
 class Check(NamedTuple):
     """One wall. `ok` None: there is nothing to prove here, and `what` says why. `fix` is empty unless `ok` is False."""
@@ -27,7 +29,7 @@ def red(name: str, fault: Fault) -> Check:
 
 def run_checks(place: Place) -> Iterator[Check]:
     """Every check, in the order in which one relies on the other."""
-    from daemon.doctor import daemon_checks, hook_checks
+    from daemon.doctor import daemon_checks, hook_checks, service_checks
 
     yield from hook_checks.check_git(place)
     yield from daemon_checks.check_daemon(place)
@@ -40,6 +42,8 @@ def run_checks(place: Place) -> Iterator[Check]:
     yield check_settings(place)
     yield check_filesystem(place)
     yield check_limits(place)
+    yield service_checks.check_instances()
+    yield from service_checks.check_service(place)
     yield check_packages()
 
 
@@ -63,6 +67,8 @@ def check_filesystem(place: Place) -> Check:
     if kind in NETWORK_FILESYSTEMS:
         what = f"{kind} tells of no changes that are made elsewhere, so shapeupd polls"
         return Check("file system", False, what, "move the working tree to a local disk")
+    if kind in LAYERED_FILESYSTEMS:
+        return Check("file system", True, f"{kind}: it loses sight of single files, so shapeupd watches folders")
     return Check("file system", True, kind or "not named by the kernel")
 
 

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 
 import hooks
+from daemon.install.service_unit import Unit, plan_unit
 from daemon.install.settings_template import render_template
 from daemon.place import Place
 from hooks.git import GitFailed, run_git
@@ -87,8 +88,8 @@ def lefthook_hooks(root: str) -> frozenset[str]:
     return hooks_of(root)
 
 
-def planner(site: Site) -> Callable[[Look], Plan]:
-    """The whole plan: hooks, lefthook's file in every worktree, the ignore rule, the settings file."""
+def planner(site: Site, unit: Unit | None = None) -> Callable[[Look], Plan]:
+    """The whole plan: hooks, lefthook's file in every worktree, the ignore rule, the settings file, the service's unit."""
 
     def plan(look: Look) -> Plan:
         made = plan_hooks(site, look)
@@ -97,7 +98,8 @@ def planner(site: Site) -> Callable[[Look], Plan]:
             patterns.append(LOCAL_TIER)
         if made.chained:
             made |= _plan_lefthook(site, made.chained, look, patterns)
-        return made | plan_ignore(site.common, tuple(patterns), look) | _plan_settings(site, look)
+        made |= plan_ignore(site.common, tuple(patterns), look) | _plan_settings(site, look)
+        return made if unit is None else made | plan_unit(unit, look)
 
     return plan
 

@@ -14,6 +14,7 @@ from daemon.breakers.notify import Notifier
 from daemon.breakers.telling import BreakerTelling
 from daemon.disk import not_a_file
 from daemon.gate_record import Locked, complete_gate
+from daemon.hill_keeper import HillKeeper
 from daemon.ingest_lock import IngestLock
 from daemon.judging import Judging, Landed
 from daemon.log import Log
@@ -75,6 +76,7 @@ class RunPass:
         telling = BreakerTelling(log, slug, Notifier(settings.breakers_notify, log))
         self.breakers = Breakers(self.state, settings, telling, now, self._admit, clocks)
         self.admission.bars = self.breakers.refusal
+        self._hill = HillKeeper(self.state, settings, log, now)
         self._judging = Judging(self.state, self._settling, loop, settings.ingest_attestation, now, monotonic)
         self._has_derived = False  # the first pass brings the whole board in step
 
@@ -191,9 +193,10 @@ class RunPass:
         if derives_board:
             self._derive_board(None if path_of("board-index", self.slug) in marked else tasks)
         self.breakers.keep_time()  # after the orders that landed before it, before any result is told
-        self._judge_all(sorted(known, key=self._catch_up_key), marked, None)
+        has_applied = self._judge_all(sorted(known, key=self._catch_up_key), marked, None)
         self.admission.conclude(self._now())
-        self.breakers.keep({stem_at(path) for path in (*judged, *marked)})
+        self._hill.keep(marked, has_applied=has_applied)
+        self.breakers.keep({stem_at(path) for path in (*judged, *marked)}, self._hill.stuck)
         self.admission.conclude(self._now())  # a trip brings a hammer order
 
     def _catch_up_key(self, path: str) -> tuple[float, str]:
@@ -202,17 +205,23 @@ class RunPass:
         compiled = parse_time(order.order.compiled_at) if order else None
         return (compiled.timestamp() if compiled else float("inf"), stem_at(path))
 
-    def _judge_all(self, paths: list[str], marked: Mapping[str, float], attestation: Attestation | None) -> None:
-        """Judge the results and carry them out, batch by batch; what is told afterwards is durable, the board included."""
+    def _judge_all(self, paths: list[str], marked: Mapping[str, float], attestation: Attestation | None) -> bool:
+        """Judge the results and carry them out, batch by batch; what is told afterwards is durable, the board included.
+
+        Whether anything was committed.
+        """
+        has_committed = False
         for first in range(0, len(paths), BATCH):
             landed = [item for path in paths[first : first + BATCH] if (item := self._judging.judge(path, attestation))]
             changed = self._commit(landed)
             if changed is not None:
+                has_committed = True
                 self._derive_board(changed)
             at = self._monotonic()
             for item in landed:
                 since = marked.get(item.path)
                 self._tell(item, (at - since) * 1000 if since is not None else None)
+        return has_committed
 
     def _commit(self, landed: Iterable[Landed]) -> set[str] | None:
         """Commit a batch with one fsync; returns the task files that changed, None where there was nothing to commit.
@@ -275,8 +284,9 @@ class RunPass:
             self.admission.look_all(self._now(), self._monotonic())
             if path in self.results:
                 self.results[path] = self.results[path]._replace(stamp=None)  # asked for: looked at again
-            self._judge_all([path], {path: self._monotonic()}, attestation)
-            self.breakers.keep({stem_at(path)})
+            has_applied = self._judge_all([path], {path: self._monotonic()}, attestation)
+            self._hill.keep((), has_applied=has_applied)
+            self.breakers.keep({stem_at(path)}, self._hill.stuck)
             self.admission.conclude(self._now())
             return None if self._settling.is_waiting(path) else self.results.get(path)
         finally:

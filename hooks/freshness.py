@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from hooks.crossing import ask_daemon_code
 from parsers.layout import LOCAL_ROOT, path_of
 from parsers.policy_file import Contract, Policy, parse_policy
 
@@ -103,50 +103,13 @@ def _fresh(root: str, newest_ns: int) -> Policy | None:
 
 def compute_policy(root: str, order_id: str | None = None) -> Policy:
     """The policy as the daemon's own code finds it on disk, by `check --print-policy`. Raises NoPolicy after LIMIT_S."""
-    from hooks.git import scrubbed_env
-
-    command = [sys.executable, "-I", "-m", "daemon", "--repo", root, "check", "--print-policy"]
-    if order_id is not None:
-        command += ["--order", order_id]
-    out_read, out_write = os.pipe()
-    nothing = os.open(os.devnull, os.O_RDWR)
-    actions = [
-        (os.POSIX_SPAWN_DUP2, nothing, 0),
-        (os.POSIX_SPAWN_DUP2, out_write, 1),
-        (os.POSIX_SPAWN_DUP2, nothing, 2),
-    ]
+    words = ["check", "--print-policy", *(["--order", order_id] if order_id is not None else [])]
     try:
-        process = os.posix_spawn(sys.executable, command, scrubbed_env(), file_actions=actions, setpgroup=0)
+        out, status = ask_daemon_code(root, words, LIMIT_S)
     except OSError as error:
-        os.close(out_read)
         raise NoPolicy(f"{sys.executable} cannot be run: {error.strerror}") from None
-    finally:
-        os.close(out_write)
-        os.close(nothing)
-    out, status = _read_for(process, out_read, LIMIT_S)
     policy = parse_policy(out) if status == 0 else None
     if policy is None:
         took = f"within {LIMIT_S:g} s" if status is None else f"(it ended with {status})"
         raise NoPolicy(f"the compiled policy is missing or older than the orders, and computing one failed {took}")
     return policy
-
-
-def _read_for(process: int, fd: int, limit_s: float) -> tuple[bytes, int | None]:
-    """All that the process writes, and its exit status: None where it had to be killed."""
-    import select
-    import signal
-
-    ends_at = time.monotonic() + limit_s
-    poll = select.poll()
-    poll.register(fd, select.POLLIN | select.POLLHUP)
-    parts: list[bytes] = []
-    is_done = False
-    while not is_done and (left_s := ends_at - time.monotonic()) > 0 and poll.poll(left_s * 1000):
-        chunk = os.read(fd, 1 << 16)
-        parts.append(chunk)
-        is_done = not chunk
-    os.close(fd)
-    if not is_done:
-        os.killpg(process, signal.SIGKILL)
-    status = os.waitstatus_to_exitcode(os.waitpid(process, 0)[1])
-    return b"".join(parts), status if is_done else None

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from hooks.blobs import Blobs
 from hooks.changes import StagedChange, index_changes, parse_raw, staged_changes
+from hooks.derived import specs_judge
 from hooks.entry import Call
 from hooks.freshness import NoPolicy, policy_for
 from hooks.git import GitFailed
@@ -26,6 +27,9 @@ from parsers.policy_file import Contract, Policy
 ALL_WITH = "shapeupd check --staged"
 NO_POLICY = "shapeupd run --once"
 CANARY = b".shapeup/shapeupd-canary"  # what `shapeupd doctor` stages to see it refused; that is no event
+
+if TYPE_CHECKING:
+    from hooks.policy import SpecsJudge
 
 
 class Judgement(NamedTuple):
@@ -47,9 +51,18 @@ def judge_staged(call: Call, order_id: str | None) -> Judgement | None:
     staged = _staged(call)
     undo = _undo(staged)
     warnings: list[Violation] = []
-    found = judge(staged.changes, policy, staged.content, order_id=order_id, undo=undo, on_warning=warnings.append)
+    specs = specs_judge(call.root)
+    found = judge(
+        staged.changes,
+        policy,
+        staged.content,
+        order_id=order_id,
+        specs=specs,
+        undo=undo,
+        on_warning=warnings.append,
+    )
     if found:
-        found, pardoned = _second_look(call.root, policy, staged, order_id, undo)
+        found, pardoned = _second_look(call.root, policy, staged, order_id, specs, undo)
     else:
         pardoned = ()
     for warning in warnings if call.hook in ("pre-commit", "pre-merge-commit") else ():
@@ -86,7 +99,7 @@ def _undo(staged: StagedChange) -> str:
 
 
 def _second_look(
-    root: str, policy: Policy, staged: StagedChange, order_id: str | None, undo: str
+    root: str, policy: Policy, staged: StagedChange, order_id: str | None, specs: SpecsJudge, undo: str
 ) -> tuple[tuple[Violation, ...], tuple[Violation, ...]]:
     """What stays after the ways back (E15) and the user's own paths (A2) are known; they cost more and are seldom asked for."""
     from hooks.accepted import accepted_commits, live_since_s
@@ -96,7 +109,9 @@ def _second_look(
     is_return: Callable[[PathChange], bool] = returns_of(
         head, staged.changes, since=live_since_s(root, policy), accepted=accepted_commits(root)
     )
-    strict = judge(staged.changes, policy, staged.content, order_id=order_id, is_return=is_return, undo=undo)
+    strict = judge(
+        staged.changes, policy, staged.content, order_id=order_id, is_return=is_return, specs=specs, undo=undo
+    )
     globs = allow_paths(root) if strict else ()
     if not globs:
         return strict, ()
@@ -106,6 +121,7 @@ def _second_look(
         staged.content,
         order_id=order_id,
         is_return=is_return,
+        specs=specs,
         undo=undo,
         allow_paths=globs,
     )

@@ -180,6 +180,7 @@ class Census(NamedTuple):
     open_gates: tuple[OpenGate, ...] = ()
     residual: tuple[str, ...] = ()
     not_green: tuple[Scope, ...] = ()
+    stuck: tuple[Scope, ...] = ()
     advisor_flags: tuple[str, ...] = ()
     cuts: tuple[str, ...] = ()
 
@@ -231,6 +232,7 @@ def render_census(census: Census) -> str:
     for title, items in (
         ("Open gates", [_waiting(gate) for gate in census.open_gates]),
         ("What the last verdict found wanting", census.residual),
+        ("To be split", [f"{scope.scope_id}: {scope.why}" for scope in census.stuck]),
         ("Flagged by the advisor", census.advisor_flags),
         ("Proposed cuts", census.cuts),
     ):
@@ -256,6 +258,7 @@ def census_document(census: Census) -> dict[str, object]:
         ],
         "open_gates": [gate._asdict() for gate in census.open_gates],
         "residual": list(census.residual),
+        "to_split": [scope._asdict() for scope in census.stuck],
         "advisor_flags": list(census.advisor_flags),
         "cuts": list(census.cuts),
     }

@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 
 from daemon.breakers.census import census_of, done_orders, open_orders
 from daemon.breakers.ledger import Queue, read_queue
-from daemon.breakers.run_facts import BreakerFacts, Scope
+from daemon.breakers.run_facts import BreakerFacts, ScopeRound
 from daemon.breakers.telling import BreakerTelling
 from daemon.clock_on_disk import breaker_document
 from daemon.run_state import RunState
@@ -33,6 +33,7 @@ from reducers.budget import plain, seconds_to_change
 from reducers.changes import Append, Change
 from reducers.entries import Cause
 from reducers.gate_h import (
+    Scope,
     hammer_order,
     proposal_append,
     propose,
@@ -70,6 +71,7 @@ class Breakers:
         self._heard_boot_s: float | None = None  # the boot clock when a fact landed last, in this daemon's life
         self._is_noted = True  # clock.json says what we know
         self._has_looked = False  # the first look judges everything
+        self._stuck: tuple[Scope, ...] = ()
         self._is_counted = False  # trials or gates changed: more than the orders of this pass may be at their end
         self.read_queue()
         self.read_clock()
@@ -204,8 +206,12 @@ class Breakers:
         self._arm()
         self._keep(self.timed(self._clocks()))
 
-    def keep(self, stems: Collection[str]) -> None:
-        """Record and carry out what follows from these orders and their results; at the first look, from all there are."""
+    def keep(self, stems: Collection[str], stuck: tuple[Scope, ...] = ()) -> None:
+        """Record and carry out what follows from these orders and their results; at the first look, from all there are.
+
+        `stuck`: the scopes that should be split, for the page of GATE H.
+        """
+        self._stuck = stuck
         is_first, self._has_looked = not self._has_looked, True
         if not (is_first or stems or self._is_counted):
             return
@@ -217,7 +223,7 @@ class Breakers:
             self._make_orders(self._own_proposals())
         self.write_view()
 
-    def _judged(self, scopes: Iterable[Scope] | None) -> tuple[Trip, ...]:
+    def _judged(self, scopes: Iterable[ScopeRound] | None) -> tuple[Trip, ...]:
         found = judge_run(self.facts.of_run(scopes), None)
         if scopes is not None and any(trip.breaker == "inner" for trip in found):
             found = judge_run(self.facts.of_run(), None)  # a scope is at its end: perhaps the whole round is
@@ -287,9 +293,10 @@ class Breakers:
     def write_view(self) -> None:
         """gate-h.md, where there is something to decide, or was; written only where its bytes would differ."""
         path = path_of("gate-h-view", self._state.slug)
-        if not (self._own_proposals() or open_gates(self.facts.gate_rows, self._state.run_id) or self._read(path)):
+        gates = open_gates(self.facts.gate_rows, self._state.run_id)
+        if not (self._own_proposals() or gates or self._stuck or self._read(path)):
             return
-        census = census_of(self._state, self.facts, self._queue.proposals, self.standing())
+        census = census_of(self._state, self.facts, self._queue.proposals, self.standing(), self._stuck)
         text = render_census(census).encode()
         if self._read(path) == text:
             return

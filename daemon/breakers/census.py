@@ -7,6 +7,7 @@ from pathlib import Path
 
 from daemon.breakers.run_facts import BreakerFacts
 from daemon.clock_on_disk import read_run_clock
+from daemon.hill_facts import read_hill_facts
 from daemon.run_orders import read_run_orders
 from daemon.run_state import RunState
 from parsers.addresses import scope_stem
@@ -16,11 +17,16 @@ from reducers.after_trip import allowances
 from reducers.breakers import FAIL, Stop, closed_builds, scope_outcome
 from reducers.gate_h import Census, Scope, failed_criteria, green_scopes
 from reducers.gates import open_gates
+from reducers.hill_trail import propose_splits
 from reducers.live_contracts import is_answered, is_dispatched
 
 
 def census_of(
-    state: RunState, facts: BreakerFacts, proposals: Sequence[Proposal], standing: tuple[Trip, ...]
+    state: RunState,
+    facts: BreakerFacts,
+    proposals: Sequence[Proposal],
+    standing: tuple[Trip, ...],
+    stuck: tuple[Scope, ...] = (),
 ) -> Census:
     """The census of the run as it stands now. `proposals` are those of every run, `standing` the trips that bind."""
     legs = closed_builds((leg for rows in state.legs.values() for leg in rows), state.run_id)
@@ -40,6 +46,7 @@ def census_of(
         open_gates=open_gates(facts.gate_rows, state.run_id),
         residual=_residual(facts),
         not_green=_not_green(state, facts, green),
+        stuck=stuck,
     )
 
 
@@ -104,5 +111,7 @@ def read_census(root: Path, slug: str) -> Census:
     facts = BreakerFacts(state)
     facts.touch(set(state.orders) | {order_id.partition("/")[2] for order_id in state.legs})
     found = read_run_clock(state.disk, slug)
+    splits = propose_splits(read_hill_facts(state.disk, slug, state.run_orders()))
     state.store.close()
-    return census_of(state, facts, found.queue.proposals, found.standing)
+    stuck = tuple(Scope(split.scope_id, split.why) for split in splits)
+    return census_of(state, facts, found.queue.proposals, found.standing, stuck)

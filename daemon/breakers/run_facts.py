@@ -27,7 +27,7 @@ from reducers.breakers import (
 )
 
 EVALUATE = "evaluate"
-Scope = tuple[str, int]  # as it stands in stems, and the round
+ScopeRound = tuple[str, int]  # as it stands in stems, and the round
 
 
 class BreakerFacts:
@@ -38,8 +38,8 @@ class BreakerFacts:
         self.trials: tuple[Trial, ...] = ()
         self.gate_rows: tuple[Mapping[str, object], ...] = ()
         self.round: int | None = None
-        self._builds: dict[Scope, set[Address]] = {}
-        self._legs: dict[Scope, set[Address]] = {}
+        self._builds: dict[ScopeRound, set[Address]] = {}
+        self._legs: dict[ScopeRound, set[Address]] = {}
         self._evaluations: tuple[Evaluation, ...] | None = None  # None: something was evaluated since they were counted
         self.read_all()
 
@@ -61,7 +61,7 @@ class BreakerFacts:
         """Take in gates.jsonl."""
         self.gate_rows = parse_rows(_bytes(self._state.disk, path_of("gates", self._state.slug)))
 
-    def touch(self, stems: Iterable[str]) -> frozenset[Scope]:
+    def touch(self, stems: Iterable[str]) -> frozenset[ScopeRound]:
         """Take in what became of these orders; the scopes and rounds whose count may have moved."""
         touched = set()
         for stem in stems:
@@ -84,7 +84,7 @@ class BreakerFacts:
         if round_ is not None:
             self.round = max(self.round or 0, round_)
 
-    def of_run(self, scopes: Iterable[Scope] | None = None) -> RunFacts:
+    def of_run(self, scopes: Iterable[ScopeRound] | None = None) -> RunFacts:
         """The facts that the breakers judge by; `scopes`: of these alone, None: of all in the current round."""
         if scopes is None:
             named = (
@@ -160,11 +160,11 @@ class BreakerFacts:
         return max(moments, default=None)
 
 
-def _scope_of(address: Address) -> Scope:
+def _scope_of(address: Address) -> ScopeRound:
     return scope_stem(address.name or ""), address.round or 0
 
 
-def _keep(where: dict[Scope, set[Address]], scope: Scope, address: Address, is_there: bool) -> None:
+def _keep(where: dict[ScopeRound, set[Address]], scope: ScopeRound, address: Address, is_there: bool) -> None:
     known = where.setdefault(scope, set())
     if is_there:
         known.add(address)
@@ -172,7 +172,7 @@ def _keep(where: dict[Scope, set[Address]], scope: Scope, address: Address, is_t
         known.discard(address)
 
 
-def _addresses(where: Mapping[Scope, set[Address]], wanted: Iterable[Scope]) -> tuple[Address, ...]:
+def _addresses(where: Mapping[ScopeRound, set[Address]], wanted: Iterable[ScopeRound]) -> tuple[Address, ...]:
     return tuple(address for scope in sorted(wanted) for address in sorted(where.get(scope, ()), key=str))
 
 

@@ -10,10 +10,11 @@ from typing import NamedTuple
 from daemon.check.formats import FORMATS, Finding, Format, render
 from daemon.exits import DONE, USAGE, WANTING, Exit
 from daemon.place import Place, find_place
-from daemon.terminal import complain
+from daemon.terminal import complain, print_json
 from hooks.git import GitFailed, ask_git
 from hooks.path_change import Content, PathChange
 from hooks.verdict import Violation, render_violation
+from parsers.addresses import SLUG
 
 HELP = """Judges changes by the rules of the gate; the hooks give the same verdicts in the same words.
 Without an option it judges what is staged. A range or a commit is judged commit by commit: by the order that its
@@ -29,6 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--commit", metavar="C", help="one commit against its parents")
     what.add_argument("--worktree", action="store_true", help="what lies in the working tree against HEAD")
     what.add_argument("--print-policy", action="store_true", help=argparse.SUPPRESS)
+    what.add_argument("--print-hill", metavar="SLUG", help=argparse.SUPPRESS)
     parser.add_argument("--order", metavar="ID", help=argparse.SUPPRESS)
     parser.add_argument("--ref", metavar="REF", default="", help="the ref a range is for, where it names none itself")
     parser.add_argument("--format", choices=FORMATS, default="text", dest="form", help="what is printed")
@@ -48,6 +50,8 @@ def run(args: argparse.Namespace) -> int:
     place = find_place()
     if args.print_policy:
         return _print_policy(place, args.order)
+    if args.print_hill is not None:
+        return _print_hill(place, args.print_hill)
     if place.git_dir is None:
         raise Exit(USAGE, f"{place.root} is no git repository, so there is no commit to judge")
     try:
@@ -72,6 +76,18 @@ def _print_policy(place: Place, order_id: str | None) -> int:
     from parsers.policy_file import render_policy
 
     print(render_policy(policy_of(place, order_id=order_id)), end="")
+    return DONE
+
+
+def _print_hill(place: Place, slug: str) -> int:
+    """By scope, the phases that its shard may name in a commit. Source: E3."""
+    from daemon.disk import DiskTree
+    from daemon.hill_facts import read_hill_facts
+    from reducers.hill_views import derived_phases
+
+    if not SLUG.match(slug):
+        raise Exit(USAGE, f"{slug!r} is no feature")
+    print_json(derived_phases(read_hill_facts(DiskTree(place.root), slug)))
     return DONE
 
 
@@ -124,6 +140,7 @@ def _judge_now(
     """By the policy in force, as pre-commit does: under SHAPEUP_ORDER by that order alone."""
     from daemon.check.policy import present_policy
     from hooks.accepted import accepted_commits, live_since_s
+    from hooks.derived import specs_judge
     from hooks.override import allow_paths
     from hooks.policy import judge
     from hooks.returns import returns_of
@@ -132,7 +149,8 @@ def _judge_now(
     root = os.fspath(place.root)
     policy = present_policy(place, order_id)
     warnings: list[Violation] = []
-    found = judge(changes, policy, content, order_id=order_id, undo=undo, on_warning=warnings.append)
+    specs = specs_judge(root)
+    found = judge(changes, policy, content, order_id=order_id, specs=specs, undo=undo, on_warning=warnings.append)
     if found:
         is_return = returns_of(head, changes, since=live_since_s(root, policy), accepted=accepted_commits(root))
         found = judge(
@@ -140,6 +158,7 @@ def _judge_now(
             policy,
             content,
             order_id=order_id,
+            specs=specs,
             undo=undo,
             is_return=is_return,
             allow_paths=allow_paths(root),

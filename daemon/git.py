@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from io import FileIO
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -81,7 +82,7 @@ class OpenGit:
         return ask(self._sure)
 
 
-def open_pygit2(common_dir: Path) -> Git | None:
+def open_pygit2(common_dir: Path) -> Pygit2 | None:
     """The repository through pygit2; None where pygit2 cannot open it, or might read it otherwise than git does."""
     if (common_dir / "info" / "grafts").exists() or (common_dir / "reftable").exists():
         return None
@@ -101,6 +102,10 @@ class Pygit2:
     def __init__(self, common_dir: Path, repository: pygit2.Repository) -> None:
         self._dir = common_dir
         self._repository = repository
+
+    @property
+    def repository(self) -> pygit2.Repository:
+        return self._repository
 
     def refs(self) -> Refs:
         tips, remotes = {}, set()
@@ -254,6 +259,39 @@ class Pygit2:
 
     def close(self) -> None:
         self._repository.free()
+
+
+class ObjectWriter:
+    """Writes objects and shadow refs through libgit2, each on disk before it returns. Raises whatever pygit2 raises."""
+
+    def __init__(self, repository: pygit2.Repository) -> None:
+        import pygit2
+
+        pygit2.settings.enable_fsync_gitdir(True)
+        self._repository = repository
+        self._kinds = {name: pygit2.enums.ObjectType[name.upper()] for name in ("blob", "tree", "commit")}
+
+    def write(self, kind: str, data: bytes) -> str:
+        """The id of an object of this kind with these bytes, which nobody looks into."""
+        return str(self._repository.write(self._kinds[kind], data))
+
+    def write_stream(self, file: FileIO) -> str:
+        """The id of a blob with what the file holds, as it is: no filter runs."""
+        return str(self._repository.create_blob_fromiobase(file))
+
+    def point(self, ref: str, commit: str) -> None:
+        import pygit2
+
+        self._repository.references.create(ref, pygit2.Oid(hex=commit), force=True)
+
+    def close(self) -> None:
+        self._repository.free()
+
+
+def open_object_writer(common_dir: Path) -> ObjectWriter | None:
+    """A writer into this repository; None where `open_pygit2` would open none."""
+    opened = open_pygit2(common_dir)
+    return ObjectWriter(opened.repository) if opened else None
 
 
 def _combined(change: PathChange) -> PathChange:

@@ -7,7 +7,7 @@ Light module: hooks import it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from parsers.faults import Fault
@@ -20,7 +20,7 @@ ContractValue = Value | tuple[Row, ...]
 UNREADABLE_KEY = "$unreadable_tables"
 LEGACY_KEY = "$legacy_layout"
 
-_CELL_EDGE = re.compile(r"(?<!\\)\|")
+CELL_EDGE = re.compile(r"(?<!\\)\|")
 _SEPARATOR = re.compile(r":?-{2,}:?\Z")
 _BLANKS = re.compile(r"\s+")
 _FIELD_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+\Z")
@@ -87,13 +87,22 @@ class ParsedContract(NamedTuple):
         return {**self.keys, table.field: self.rows} if table and self.rows else {**self.keys}
 
 
-class _Section(NamedTuple):
-    """A heading and the table rows whose nearest heading it is."""
+class TableLine(NamedTuple):
+    """Where a table's line stands, counted from 0, and the columns it is read by; `is_row` False: the header itself."""
+
+    at: int
+    columns: tuple[str, ...]
+    is_row: bool
+
+
+class Section(NamedTuple):
+    """A heading and the table rows whose nearest heading it is. `lines` are those of the tables, separators left out."""
 
     level: int
     text: str
     line: int
     rows: list[Row]
+    lines: list[TableLine]
 
 
 def parse_contract(kind: str, text: str, where: str = "") -> ParsedContract:
@@ -102,7 +111,7 @@ def parse_contract(kind: str, text: str, where: str = "") -> ParsedContract:
     A byte order mark hides the frontmatter: the block begins at byte 0 (§10.1; recorded, H2).
     """
     block, fault = (None, None) if text.startswith(BOM) else parse_frontmatter(text, where)
-    sections = _parse_sections(text, block.last + 1 if block else 0)
+    sections = parse_sections(text, block.last + 1 if block else 0)
     keys = block.values if block else {}
     places = {key: at + 1 for key, at in block.lines.items()} if block else {}
     unreadable = list(_unread_keys(block)) if block else []
@@ -143,27 +152,37 @@ def _unread_keys(block: Frontmatter) -> tuple[Unreadable, ...]:
     return tuple(found)
 
 
-def _parse_sections(text: str, start: int) -> list[_Section]:
-    """The headings of the body with their table rows. A blank line or a heading ends a table; prose does not (§10.4)."""
-    sections: list[_Section] = []
+def parse_sections(text: str, start: int) -> list[Section]:
+    """The headings of the body, which begins at line `start`, with their table rows.
+
+    A blank line or a heading ends a table; prose does not (§10.4).
+    """
+    sections: list[Section] = []
     header: tuple[str, ...] | None = None
     for line in scan_lines(text.split("\n")[start:]):
         if line.fenced:
             continue
         if heading := parse_heading(line.text):
-            sections.append(_Section(*heading, start + line.at + 1, []))
+            sections.append(Section(*heading, start + line.at + 1, [], []))
             header = None
         elif not (row := line.text.strip()):
             header = None
         elif row.startswith("|") and sections:
-            cells = [cell.replace("\\|", "|").strip() for cell in _CELL_EDGE.split(row)[1:-1]]
-            if all(_SEPARATOR.match(cell) for cell in cells):
+            cells = [cell.replace("\\|", "|").strip() for cell in CELL_EDGE.split(row)[1:-1]]
+            if is_separator(cells):
                 continue
+            is_row = header is not None
             if header is None:
                 header = tuple(_BLANKS.sub("_", cell.lower()) for cell in cells)
             else:
                 sections[-1].rows.append(_row(header, cells))
+            sections[-1].lines.append(TableLine(start + line.at, header, is_row))
     return sections
+
+
+def is_separator(cells: Iterable[str]) -> bool:
+    """Whether a table line of these cells is the rule below a header, and so no row."""
+    return all(_SEPARATOR.match(cell) for cell in cells)
 
 
 def _row(header: tuple[str, ...], cells: list[str]) -> Row:
@@ -172,7 +191,7 @@ def _row(header: tuple[str, ...], cells: list[str]) -> Row:
 
 
 def _table_rows(
-    kind: str, table: TableField, sections: list[_Section], keys: Mapping[str, Value]
+    kind: str, table: TableField, sections: list[Section], keys: Mapping[str, Value]
 ) -> tuple[tuple[Row, ...], int, bool]:
     """The rows of the table field, the line of their heading, and whether they come from the legacy wiring layout."""
     own = [part for part in sections if part.text == table.heading and part.rows]
@@ -182,7 +201,7 @@ def _table_rows(
     return tuple(entry for _, entry in found), found[0][0] if found else 0, bool(found)
 
 
-def _legacy_entry(part: _Section) -> Row | None:
+def _legacy_entry(part: Section) -> Row | None:
     """The entry of one use case: its heading and the `Field | Value` table below; one for each heading (W-74)."""
     named = _USE_CASE.match(part.text)
     pairs = [row for row in part.rows if "field" in row]
@@ -195,7 +214,7 @@ def _legacy_entry(part: _Section) -> Row | None:
     return entry
 
 
-def _misplaced(kind: str, table: TableField, sections: list[_Section]) -> list[Unreadable]:
+def _misplaced(kind: str, table: TableField, sections: list[Section]) -> list[Unreadable]:
     """The table under another heading, the first such heading alone; else use case sections that hold no table."""
     grouped: dict[str, list[Row]] = {}
     for part in sections:
@@ -212,7 +231,7 @@ def _misplaced(kind: str, table: TableField, sections: list[_Section]) -> list[U
 
 
 def _fields_as_sections(
-    table: TableField | None, sections: list[_Section], keys: Mapping[str, Value]
+    table: TableField | None, sections: list[Section], keys: Mapping[str, Value]
 ) -> list[Unreadable]:
     """Level-2 headings that are a field's name: they read as prose, so the field is absent."""
     found: dict[str, Unreadable] = {}

@@ -78,7 +78,7 @@ def _parse_block(lines: list[str], last: int) -> Frontmatter:
             continue
         name, _, inline = line.partition(":")
         key = name.strip()
-        while index < len(lines) and _continues(lines[index]):
+        while index < len(lines) and continues(lines[index]):
             index += 1
         items, stray = _below(lines[at:index])
         if key in values:
@@ -99,7 +99,7 @@ def _below(lines: list[str]) -> tuple[list[str], int]:
     return items, len(texts) - len(items)
 
 
-def _continues(line: str) -> bool:
+def continues(line: str) -> bool:
     """Indented and blank lines belong to the key above; so does an un-indented list item (W-73)."""
     text = line.rstrip("\r")
     return not text.strip() or text[0] in " \t" or text == "-" or text.startswith("- ")

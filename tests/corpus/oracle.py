@@ -353,7 +353,9 @@ def _contradicts_itself(verdict: dict[str, Any]) -> bool:
 
 
 def _is_hunt(result: dict[str, Any]) -> bool:
-    return all(found["marker"] == "~" and (found.get("repro") or "").strip() for found in result.get("discoveries") or ())
+    return all(
+        found["marker"] == "~" and (found.get("repro") or "").strip() for found in result.get("discoveries") or ()
+    )
 
 
 def _wrong_worker(result: dict[str, Any], order: dict[str, Any]) -> frozenset[str]:

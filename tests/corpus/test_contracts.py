@@ -15,12 +15,15 @@ from typing import Any
 
 import pytest
 
+from daemon.t0.contract import find_contract
 from hooks.path_change import PathChange
 from hooks.specs import judge_specs
 from hooks.verdict import Violation
+from parsers.contract_edit import render_contract
 from parsers.contracts import contract_object, parse_contract, unreadable_reason
 from parsers.markdown import decode
 from parsers.policy_file import Policy
+from parsers.scope_contract import contract_warnings
 from tests.corpus.replay_cases import CORPUS, REPOSITORY
 
 pytestmark = [
@@ -31,7 +34,9 @@ pytestmark = [
     ),
 ]
 KINDS = {"SCOPE_CONTRACT": "scope-contract", "WIRING_MAP": "wiring-map", "PROJECT_PROFILE": "project-profile"}
-RULES = {row["rule"] for row in tomllib.loads((REPOSITORY / "tests" / "divergences.toml").read_text())["contract"]}
+ROWS = tomllib.loads((REPOSITORY / "tests" / "divergences.toml").read_text())
+RULES = {row["rule"] for row in ROWS["contract"]}
+WRITTEN = {row["rule"] for row in ROWS["contract-text"]}
 POLICY = Policy("")
 
 
@@ -60,6 +65,37 @@ def test_a_contract_reads_as_recorded_or_differs_by_rule(name: str) -> None:
         facts = (f"`{part['field']}`", part["expected_heading"], part["found_under"], str(part["rows"]))
         missing = [fact for fact in facts if fact in wanted and fact not in (reason or "")]
         assert not missing or part["rows"] == 0  # H1: the sentence is ours, what it names is not
+
+
+@pytest.mark.parametrize("name", sorted(recorded()))
+def test_a_contract_is_written_back_as_recorded_or_quoted_so_that_it_reads_the_same(name: str) -> None:
+    """Where the reference's own text reads back as something else, ours does not (§10.2); the legacy mark is none of the values."""
+    answer = recorded()[name]
+    text = decode((CORPUS / "contracts" / name).read_bytes())
+    contract = parse_contract(KINDS[answer["spec"]], text)
+    ours = render_contract(contract)
+    assert ours is not None
+    assert parse_contract(contract.kind, ours).values == contract.values
+    if ours == answer["rendered"]:
+        return
+    is_read_otherwise = contract_object(contract) != answer["parsed"]
+    has_failed = answer["rendered"] is None and bool(answer["render_error"])
+    if not (is_read_otherwise or has_failed):
+        assert answer["reparsed_equal"] is False
+        assert "§10.2" in WRITTEN
+        changed = set(ours.split("\n")) - set(answer["rendered"].split("\n"))
+        assert all(line.partition(": ")[2][:1] in ("'", '"') for line in changed)
+
+
+@pytest.mark.parametrize("run", sorted((CORPUS / "runs").glob("*")), ids=lambda run: run.name)
+def test_every_scope_of_a_recorded_run_is_found_and_can_be_measured(run: Path) -> None:
+    contracts = sorted(run.glob("shapeup/*/scopes/*.md"))
+    for path in contracts:
+        found = find_contract(run, path.stem)
+        assert found.contract.scope_id == path.stem
+        assert found.slug == path.parts[-3]
+        assert found.contract.fixtures
+        assert not contract_warnings(found.contract)
 
 
 def rules_shown(text: str) -> set[str]:

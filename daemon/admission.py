@@ -101,13 +101,15 @@ class Admission:
             else:
                 self._untold[path] = untold
 
-    def conclude(self, now: datetime) -> None:
+    def conclude(self, now: datetime) -> tuple[OrderFact, ...]:
         """Hold the orders that were admitted since against the invariants, by the facts as they stand now, and tell of them.
 
-        After the results that landed with them: an order is not to be blamed for a board that was about to be done.
+        After the results that landed with them: an order is not to be blamed for a board that was about to be done. Those
+        that stay admitted.
         """
         if not self._untold:
-            return
+            return ()
+        admitted = []
         waiting, self._untold = self._untold, {}
         rulings = self._loop.rule_orders((untold.fact, untold.landed) for untold in waiting.values())
         for (path, untold), ruling in zip(waiting.items(), rulings, strict=True):
@@ -116,6 +118,8 @@ class Admission:
                 self._refuse(path, untold.fact.stem, untold.fact.sha256, read, now)
             else:
                 self._tell(untold._replace(warnings=(*untold.warnings, *ruling.warned)), "info")
+                admitted.append(untold.fact)
+        return tuple(admitted)
 
     def _tell(self, untold: Untold, level: str) -> None:
         order = untold.fact.order

@@ -23,6 +23,7 @@ from daemon.run_pass import RunPass
 from daemon.scan import is_fact_path
 from daemon.settled import Settled, Tally
 from daemon.settling import SETTLE_S
+from daemon.t0.auto import Due
 from parsers.clock_anchor import Clocks
 from parsers.faults import Fault, render_fault
 from parsers.layout import classify, folder_of, path_of
@@ -252,6 +253,15 @@ class Reconciler:
         for slug, run in tuple(self._passes.items()):
             if slug not in self._backoff and run.breakers.is_due():
                 self._settle_run(slug, {})
+
+    def unmeasured(self) -> tuple[Due, ...]:
+        """The attempts of open runs that were answered and not measured."""
+        return tuple(
+            Due(slug, address)
+            for slug, run in self._passes.items()
+            if run.breakers.facts.is_open
+            for address in run.breakers.facts.unmeasured()
+        )
 
     def time_due_s(self) -> dict[str, float]:
         """By run, the seconds until the clock alone changes something; a run of which it asks nothing, or which is tried again

@@ -24,6 +24,7 @@ from daemon.scan import is_fact_path
 from daemon.settled import Settled, Tally
 from daemon.settling import Settling
 from daemon.store import Transaction
+from daemon.t0.graders import record_graders
 from daemon.telling import tell_board, tell_judgement
 from daemon.views import BoardView, remove_rejection, write_rejection
 from parsers.clock_anchor import Clocks
@@ -146,6 +147,14 @@ class RunPass:
         except Unreadable as stop:
             self.state.store.tell_barred(stop)
 
+    def _conclude(self) -> None:
+        """Tell of the orders that were admitted, and write down what will grade them, before their workers can touch it. Source: G5."""
+        for fact in self.admission.conclude(self._now()):
+            try:
+                record_graders(self.state.disk.root, fact, self._now())
+            except Unreadable as stop:
+                self.state.store.tell_barred(stop)
+
     def _admit(self, path: str) -> None:
         self.admission.look(path, self._now(), self._monotonic())
 
@@ -194,10 +203,10 @@ class RunPass:
             self._derive_board(None if path_of("board-index", self.slug) in marked else tasks)
         self.breakers.keep_time()  # after the orders that landed before it, before any result is told
         has_applied = self._judge_all(sorted(known, key=self._catch_up_key), marked, None)
-        self.admission.conclude(self._now())
+        self._conclude()
         self._hill.keep(marked, has_applied=has_applied)
         self.breakers.keep({stem_at(path) for path in (*judged, *marked)}, self._hill.stuck)
-        self.admission.conclude(self._now())  # a trip brings a hammer order
+        self._conclude()  # a trip brings a hammer order
 
     def _catch_up_key(self, path: str) -> tuple[float, str]:
         """Results that wait together are applied in the order their orders were compiled, then by stem. Source: C10."""
@@ -287,7 +296,7 @@ class RunPass:
             has_applied = self._judge_all([path], {path: self._monotonic()}, attestation)
             self._hill.keep((), has_applied=has_applied)
             self.breakers.keep({stem_at(path)}, self._hill.stuck)
-            self.admission.conclude(self._now())
+            self._conclude()
             return None if self._settling.is_waiting(path) else self.results.get(path)
         finally:
             self._lock.release()
@@ -303,7 +312,7 @@ class RunPass:
             refusal = self.breakers.extend(added_s, by)
             if refusal is None:
                 self.admission.look_all(self._now(), self._monotonic())
-                self.admission.conclude(self._now())
+                self._conclude()
                 self.breakers.write_view()
             return refusal
         finally:

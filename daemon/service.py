@@ -26,6 +26,8 @@ from daemon.reconciler import LOCK_POLL_S, Reconciler, is_routed
 from daemon.requests import WAITING, Request, answer_status
 from daemon.sockets import Message, Server
 from daemon.stray.strays import Strays
+from daemon.t0.auto import AutoT0
+from daemon.t0.torn import finish_torn_restores
 from daemon.timekeeping import Timekeeping
 from daemon.watcher import Watcher
 from daemon.writes import remove_file, replace_file
@@ -73,6 +75,7 @@ class Service:
             wake=self._call_watcher,
             counts=is_routed,
         )
+        self._auto_t0 = AutoT0(place, log) if settings.t0_auto else None
         self.liveness = Liveness(self.watcher, party, log, self.timekeeping.is_alive)
         self._watcher_called = True
         self._tick_at = 0.0
@@ -101,12 +104,14 @@ class Service:
         status = DONE
         try:
             self.watcher.start()
+            finish_torn_restores(self.place, self.log, self._now())
             self.reconciler.settle()
             self._keep_policy(clock.monotonic())
             server = self._serve()
             self.log.write("daemon.ready", runs=len(self.reconciler.runs()), degraded=self.watcher.degraded)
             self.liveness.ready(clock.monotonic(), f"watching {self.place.root}")
             self.timekeeping.turn(clock.monotonic(), has_settled=True)
+            self._measure()
             while not self._stopping.is_set():
                 self._turn()
             self.reconciler.checkpoint()
@@ -135,6 +140,7 @@ class Service:
             if is_news:
                 self._active_at = at
                 self.reconciler.settle()
+                self._measure()
             self.timekeeping.turn(at, has_settled=is_news)
             self._take_requests()
             self._keep_policy(at)
@@ -151,6 +157,11 @@ class Service:
             raise
         except Exception as bug:  # the loop outlives a bug; what it was doing is marked still and done next turn
             report_bug(self.log, bug, "turning the loop")
+
+    def _measure(self) -> None:
+        """Have measured what was answered, where this machine is to do that by itself."""
+        if self._auto_t0 is not None:
+            self._auto_t0.note(self.reconciler.unmeasured())
 
     def _keep_policy(self, at: float) -> None:
         """Bring the hooks' policy up to date; at once where somebody waits for everything to be settled."""
@@ -190,6 +201,8 @@ class Service:
             request.answer({"error": "the daemon is stopping"})
         if server:
             server.stop()
+        if self._auto_t0 is not None:
+            self._auto_t0.close()
         self.timekeeping.close()
         self.auditing.close()
         self.strays.close()

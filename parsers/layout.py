@@ -49,6 +49,7 @@ KINDS: tuple[Artifact, ...] = (
     _local("result", "<slug>/results/<stem>.json", "json", "the dispatched worker", "ingest", "resume", "compile"),
     _local("receipt", "<slug>/receipt.json", "json", "open", "everything that needs run_id or a budget"),
     _local("dispatch", "<slug>/receipts/dispatch.jsonl", "jsonl", "dispatch receipt hook", "ingest"),
+    _local("graders", "<slug>/receipts/graders.jsonl", "jsonl", "shapeupd", "verify t0"),
     _local("intake", "<slug>/intake.md", "text", "open", "orient", "analyze", "lint"),
     _local("harness-run", "<slug>/harness-run.md", "frontmatter", "orchestrator", "resume", "snapshot", "ship"),
     _local("run-args", "<slug>/run-args.json", "json", "orchestrator", "round loop"),

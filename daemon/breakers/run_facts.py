@@ -149,6 +149,16 @@ class BreakerFacts:
         config = self._state.receipt.config.no_progress_k
         return {scope: no_progress_k_of(keys.get("no_progress_k"), None, config) for scope, keys in said.items()}
 
+    def unmeasured(self) -> tuple[Address, ...]:
+        """The newest closed attempt of each scope of the current round, where no trial row measures it."""
+        measured = {(scope_stem(trial.scope_id), trial.round, trial.attempt) for trial in self.trials}
+        newest = {
+            scope: max(legs, key=lambda address: address.attempt or 0)
+            for scope, legs in self._legs.items()
+            if legs and scope[1] == self.round
+        }
+        return tuple(one for (stem, round_), one in newest.items() if (stem, round_, one.attempt) not in measured)
+
     def last_landed(self) -> datetime | None:
         """When the last fact of the run landed, by what is on disk; the start of the run where none has."""
         state = self._state

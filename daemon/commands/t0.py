@@ -27,6 +27,7 @@ from daemon.t0.fixtures import SEESAW, Step
 from daemon.t0.neighbours import read_neighbours
 from daemon.t0.processes import Measured
 from daemon.t0.recovery import hold_scope
+from daemon.t0.trusted import NotTrusted, trusted_registry
 from daemon.terminal import complain, escape, print_json
 from daemon.trees.finishing import Restored
 from daemon.trees.kept import undo
@@ -34,7 +35,7 @@ from daemon.trees.site import Site, TreeFailed, find_site
 from parsers.faults import render_fault
 from parsers.scope_contract import contract_warnings
 from parsers.settings import Settings
-from parsers.tree import Unreadable
+from parsers.tree import Tree, Unreadable
 from parsers.trials import score_row
 
 HELP = """Runs the fixtures of a scope, scores the attempt against the last one that was kept, keeps its tree or puts the kept one back,
@@ -58,6 +59,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
         "--seesaw-registry", metavar="FILE", help="the finished scopes (default: the run's own registry)"
     )
     parser.add_argument("--no-ratchet", action="store_true", help="write the verdict alone: no trial, no tree")
+    parser.add_argument("--trusted", action="store_true", help=argparse.SUPPRESS)  # how the daemon calls it
     parser.add_argument("--json", action="store_true", help="accepted: the answer is one JSON document anyway")
 
 
@@ -108,8 +110,10 @@ def _measure(place: Place, top: Path, found: FoundContract, args: argparse.Names
     settings, faults = load_settings(place)
     for fault in (*faults, *contract_warnings(found.contract)):
         complain(render_fault(fault))
-    registry = None
-    if args.seesaw_registry is not None:
+    registry: tuple[Tree, str] | None = None
+    if args.trusted:
+        registry = _trusted(place, top, found)
+    elif args.seesaw_registry is not None:
         path = Path(os.path.abspath(args.seesaw_registry))
         registry = (DiskTree(path.parent), path.name)
     attempt = Attempt(
@@ -132,6 +136,13 @@ def _measure(place: Place, top: Path, found: FoundContract, args: argparse.Names
     for line in _sentences(found, scored):
         complain(line)
     return DONE if scored.verdict.is_green else WANTING
+
+
+def _trusted(place: Place, top: Path, found: FoundContract) -> tuple[Tree, str]:
+    try:
+        return trusted_registry(place.root, top, found)
+    except NotTrusted as stop:
+        raise Exit(USAGE, f"not measured: {stop}") from None
 
 
 class _Progress:

@@ -28,6 +28,7 @@ from parsers.ledgers import render_row
 from parsers.receipts import parse_receipt
 from parsers.t0_verdict import Seesaw, T0Verdict
 from parsers.times import render_time
+from parsers.tree import Tree
 from parsers.trials import Trial, parse_trials, trial_row
 from reducers.ratchet import Outcome, judge_trial
 from reducers.t0_judgement import ROW_DIGEST, Judgement, Measurement, judge, t0_verdict
@@ -47,7 +48,7 @@ class Attempt(NamedTuple):
     now: Callable[[], datetime]
     with_seesaw: bool = True
     with_ratchet: bool = True
-    registry: tuple[DiskTree, str] | None = None  # None: the run's own
+    registry: tuple[Tree, str] | None = None  # None: the run's own
     progress: Progress = lambda step, measured: None
     say: Callable[[str], None] = lambda text: None
 

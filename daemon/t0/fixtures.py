@@ -9,12 +9,11 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from daemon.disk import DiskTree
 from daemon.t0.processes import Measured, run_command
 from parsers.scope_contract import ScopeContract, declared_exit
 from parsers.seesaw import FinishedScope, parse_seesaw
 from parsers.t0_verdict import CommandResult, Seesaw
-from parsers.tree import Unreadable
+from parsers.tree import Tree, Unreadable
 from reducers.t0_judgement import (
     MeasuredCommand,
     Measurement,
@@ -60,7 +59,7 @@ def measure_contract(
     contract: ScopeContract,
     runner: Runner,
     *,
-    registry: tuple[DiskTree, str] | None,
+    registry: tuple[Tree, str] | None,
     changed_graders: Sequence[str] = (),
 ) -> Measurement:
     """Run what the contract names. `registry`: where the finished scopes are listed; None: they are left out (--no-seesaw)."""
@@ -84,7 +83,7 @@ def _result(measured: Measured) -> CommandResult:
     return result._replace(passed=False) if declared_exit(measured.cmd) is not None else result
 
 
-def _seesaw(runner: Runner, tree: DiskTree, path: str) -> Seesaw:
+def _seesaw(runner: Runner, tree: Tree, path: str) -> Seesaw:
     try:
         data = tree.read(path)
     except Unreadable as stop:

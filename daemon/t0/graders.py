@@ -36,14 +36,13 @@ from parsers.times import render_time
 from parsers.tree import Unreadable
 from reducers.graders import changed_graders, newest_row
 
-GRADERS_NAME = "graders.jsonl"
 _SEEN_FILES = 20_000  # files of one folder that are looked at; more is no folder of tests
 _LOOK = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 def graders_path(slug: str) -> str:
     """Where the hashes of a feature's graders stand, beside the other receipts."""
-    return f"{path_of('dispatch', slug).rpartition('/')[0]}/{GRADERS_NAME}"
+    return path_of("graders", slug)
 
 
 def record_graders(root: Path, fact: OrderFact, now: datetime) -> tuple[str, ...]:

@@ -18,8 +18,7 @@ from tests.crash.dying import refusal, run_until
 from tests.daemon.t0.attempting import SLUG, artifacts, make_repository, note, rows, score
 from tests.daemon.trees.repository import put
 
-IS_FULL = bool(os.environ.get("SHAPEUP_CRASH_FULL"))
-POINTS = 20  # places of death that are tried in an ordinary run
+POINTS = 400 if os.environ.get("SHAPEUP_CRASH_FULL") else 20  # places of death that are tried
 
 pytestmark = pytest.mark.skipif(refusal() is not None, reason=str(refusal()))
 
@@ -32,7 +31,7 @@ def quick_root() -> Iterator[Path]:
 
 
 def entries(count: int) -> list[int]:
-    return list(range(1, count + 1, 1 if IS_FULL else max(count // POINTS, 1)))
+    return list(range(1, count + 1, max(count // POINTS, 1)))
 
 
 def is_sound(root: Path) -> None:

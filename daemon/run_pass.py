@@ -13,6 +13,7 @@ from daemon.breakers.breakers import Breakers
 from daemon.breakers.notify import Notifier
 from daemon.breakers.telling import BreakerTelling
 from daemon.disk import not_a_file
+from daemon.evidence_watch import EvidenceWatch
 from daemon.gate_record import Locked, complete_gate
 from daemon.hill_keeper import HillKeeper
 from daemon.ingest_lock import IngestLock
@@ -42,6 +43,7 @@ from reducers.routes import ROUTES, Judges
 from reducers.run import Attestation
 from reducers.task_index import is_task_name
 
+EVIDENCE = frozenset({"t0-verdict", "trials"})
 BATCH = 256  # results that share one fsync; more would delay the first of them
 
 
@@ -78,6 +80,7 @@ class RunPass:
         self.breakers = Breakers(self.state, settings, telling, now, self._admit, clocks)
         self.admission.bars = self.breakers.refusal
         self._hill = HillKeeper(self.state, settings, log, now)
+        self._evidence = EvidenceWatch(self.state, log)
         self._judging = Judging(self.state, self._settling, loop, settings.ingest_attestation, now, monotonic)
         self._has_derived = False  # the first pass brings the whole board in step
 
@@ -204,6 +207,8 @@ class RunPass:
         self.breakers.keep_time()  # after the orders that landed before it, before any result is told
         has_applied = self._judge_all(sorted(known, key=self._catch_up_key), marked, None)
         self._conclude()
+        if not self._has_derived or any(place.kind in EVIDENCE for path in marked if (place := classify(path))):
+            self._evidence.look(self.breakers.facts.trials)
         self._hill.keep(marked, has_applied=has_applied)
         self.breakers.keep({stem_at(path) for path in (*judged, *marked)}, self._hill.stuck)
         self._conclude()  # a trip brings a hammer order

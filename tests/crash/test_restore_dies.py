@@ -19,6 +19,7 @@ from daemon.trees.site import Site, find_site
 from daemon.writes import TEMP_SUFFIX
 from tests.crash import dying, small_run
 from tests.daemon.trees.repository import AT, SLUG, Picture, git, make, nobody, picture, put, scope, users
+from tests.e2e.living import daemon
 
 SAMPLES = 10
 _REFUSAL = dying.refusal()
@@ -210,3 +211,17 @@ def test_a_worktree_that_is_gone_takes_its_restore_along(tmp_path: Path) -> None
     assert done.restored is None
     assert "gone" in done.why
     assert _finish(moved) == ()
+
+
+def test_a_daemon_that_starts_over_a_torn_restore_finishes_it_and_says_so(tmp_path: Path) -> None:
+    deaths = Deaths(tmp_path, "pygit2")
+    torn = next(
+        site
+        for entry in reversed(range(1, deaths.calls or 0))
+        if (site := deaths.dead_at(entry)) and list(list_intents(site)) and picture(site.top) != deaths.wanted
+    )
+    with daemon(torn.top) as living:
+        assert living.wait_for("tree.restored", CART.scope_id)["trial"] == 2
+    code = {path: entry for path, entry in picture(torn.top).items() if not path.startswith(".shapeup")}
+    assert code == {path: entry for path, entry in deaths.wanted.items() if not path.startswith(".shapeup")}
+    assert not list(list_intents(torn))

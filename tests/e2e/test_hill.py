@@ -114,6 +114,24 @@ def test_facts_move_a_scope_over_the_hill_and_nothing_else_does(run: SmallRun) -
     assert [(one["scope_id"], one["phase"]) for one in shown["hill"]] == [("cart", "FINISHED")]
 
 
+@pytest.mark.parametrize("is_gone", [True, False])
+def test_evidence_that_was_changed_is_told_and_takes_the_scope_back(run: SmallRun, is_gone: bool) -> None:
+    with daemon(run.root) as living:
+        build(run, living)
+        living.wait_for("hill.moved", "cart", count=2)
+        artifact = next((run.local / "t0/verdicts").iterdir())
+        before = artifact.read_bytes()
+        if is_gone:
+            artifact.unlink()
+        else:
+            artifact.write_bytes(before.replace(b'"attempt": 1', b'"attempt": 2'))
+        told = living.wait_for("artifact.tampered")
+        assert told["subject"] == os.fspath(artifact.relative_to(run.root))
+        assert living.wait_for("hill.moved", "cart", count=3)["to"] == "UPHILL_SOLVED"
+        artifact.write_bytes(before)
+        assert living.wait_for("hill.moved", "cart", count=4)["to"] == "DOWNHILL_EXECUTION"
+
+
 def test_a_team_that_keeps_its_hill_by_hand_is_left_alone(run: SmallRun) -> None:
     (run.root / ".shapeupd.toml").write_text("[hill]\nwrite = false\n")
     with daemon(run.root) as living:

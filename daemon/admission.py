@@ -17,6 +17,7 @@ from parsers.envelopes import WorkOrder
 from parsers.facts import OrderFact, ReadOrder, read_order, sha256_of
 from parsers.faults import Fault, render_fault
 from parsers.layout import classify, folder_of, stem_at
+from parsers.rule_table import RULES as LOOP_RULES
 from parsers.tree import Unreadable
 from reducers.after_trip import REFUSED
 from reducers.live_contracts import is_answered
@@ -34,17 +35,26 @@ class Untold(NamedTuple):
 class Admission:
     """The orders of one run. `refused` holds the faults of orders that stand refused, by path.
 
-    `bars` says why a sound order that landed then is not admitted all the same: a breaker has tripped.
+    `known_orders` were admitted by the daemon before this one: no rule refuses them now, and what one warns of was told. `bars` says why a sound order that landed then is not admitted all the same: a breaker has tripped.
     """
 
-    def __init__(self, state: RunState, settling: Settling, loop: RoundLoop, log: Log) -> None:
+    def __init__(
+        self, state: RunState, settling: Settling, loop: RoundLoop, log: Log, known_orders: frozenset[str]
+    ) -> None:
         self._state = state
         self._settling = settling
         self._loop = loop
         self._log = log
         self._untold: dict[str, Untold] = {}
+        self._is_news = False
+        self._known = known_orders
         self.refused: dict[str, tuple[Fault, ...]] = {}
         self.bars: Callable[[OrderFact, datetime | None], Fault | None] = lambda fact, landed: None
+
+    def take_news(self) -> bool:
+        """Whether an order was admitted or refused since this was asked last."""
+        is_news, self._is_news = self._is_news, False
+        return is_news
 
     def look_all(self, now: datetime, monotonic: float) -> None:
         """Take in every order on disk that is not known yet."""
@@ -75,7 +85,9 @@ class Admission:
         else:
             landed = landed_at(stamp) if stamp is not None else None
             if barred := self._barred(read.fact, landed):
-                self._refuse(path, stem, read.fact.sha256, read._replace(faults=(barred,)), now)
+                self._refuse(
+                    path, stem, read.fact.sha256, read._replace(faults=(barred,), claimed=read.fact.order.order_id), now
+                )
                 return
             if landed is not None:
                 self._state.landed[stem] = landed
@@ -91,15 +103,28 @@ class Admission:
         before = self._state.orders.get(stem)
         self._state.orders[stem] = read.fact
         self._state.claimed.pop(stem, None)
-        self.refused.pop(path, None)
-        remove_rejection(self._state, "order", path)
         if before is None or before.sha256 != read.fact.sha256:
             is_widened = before is not None and _is_rewritten(before.order, read.fact.order)
             untold = Untold(read.fact, self._state.landed.get(stem), read.warnings, is_widened)
             if is_answered(self._state.records, read.fact):
+                self._settle(path)
                 self._tell(untold, "debug")
             else:
                 self._untold[path] = untold
+        elif path not in self._untold:
+            self._settle(path)
+
+    def _settle(self, path: str) -> None:
+        """The order is admitted for good: nothing speaks against it any more."""
+        self._is_news = True
+        self.refused.pop(path, None)
+        remove_rejection(self._state, "order", path)
+
+    def reconsider(self, now: datetime, monotonic: float) -> None:
+        """Look again at the orders that a round-loop rule refused: what they lacked may have landed."""
+        for path, faults in tuple(self.refused.items()):
+            if faults[0].code in LOOP_RULES:
+                self.look(path, now, monotonic)
 
     def conclude(self, now: datetime) -> tuple[OrderFact, ...]:
         """Hold the orders that were admitted since against the invariants, by the facts as they stand now, and tell of them.
@@ -113,11 +138,14 @@ class Admission:
         waiting, self._untold = self._untold, {}
         rulings = self._loop.rule_orders((untold.fact, untold.landed) for untold in waiting.values())
         for (path, untold), ruling in zip(waiting.items(), rulings, strict=True):
-            if ruling.denied:
+            if ruling.denied and untold.fact.order.order_id not in self._known:
                 read = ReadOrder(None, ruling.denied, (), untold.fact.order.order_id)
                 self._refuse(path, untold.fact.stem, untold.fact.sha256, read, now)
             else:
-                self._tell(untold._replace(warnings=(*untold.warnings, *ruling.warned)), "info")
+                self._settle(path)
+                is_known = untold.fact.order.order_id in self._known
+                warnings = untold.warnings if is_known else (*untold.warnings, *ruling.warned)
+                self._tell(untold._replace(warnings=warnings), "info")
                 admitted.append(untold.fact)
         return tuple(admitted)
 
@@ -138,7 +166,7 @@ class Admission:
         )
 
     def _refuse(self, path: str, stem: str, sha256: str, read: ReadOrder, now: datetime) -> None:
-        self._state.orders.pop(stem, None)
+        self._is_news |= self._state.orders.pop(stem, None) is not None
         self._untold.pop(path, None)
         if read.claimed is None:
             self._state.claimed.pop(stem, None)

@@ -54,6 +54,9 @@ VERBS: dict[str, Verb] = {
     "stats": Verb("daemon.commands.stats", "how the ratchet did, and which verdicts flipped"),
     "t0": Verb("daemon.commands.t0", "run a scope's fixtures, score the attempt, keep or restore its tree"),
     "trust": Verb("daemon.commands.trust", "let this machine run a contract's fixtures by itself, by hash"),
+    "compile": Verb("daemon.commands.compile", "compile one WorkOrder from the run's files"),
+    "ship": Verb("daemon.commands.ship", "write the run's report, frozen once it is signed off"),
+    "export": Verb("daemon.commands.export", "the facts as tables, for other tools"),
     "budget": Verb("daemon.commands.budget", "how much of a run's time is spent"),
     "gate": Verb("daemon.commands.gate", "answer a gate from an answer set; list, verify or init one"),
     "gate-h": Verb(

@@ -67,8 +67,10 @@ def is_run_open(tree: DiskTree, slug: str) -> bool:
 def run_document(tree: DiskTree, slug: str, clocks: Clocks) -> dict[str, object]:
     """What `status` tells of a run's clock, trips and open gates. Source: rulings J."""
     try:
-        found = read_run_clock(tree, slug)
+        found = read_run_clock(tree, slug) if tree.stamp(path_of("receipt", slug)) is not None else None
     except Unreadable:
+        found = None
+    if found is None:
         return breaker_document(None, ())
     gates = parse_rows(_bytes(tree, path_of("gates", slug)))
     return breaker_document(found.clock, found.standing, gates, clocks, is_open=found.is_open)
@@ -82,15 +84,20 @@ def breaker_document(
     *,
     is_open: bool = True,
 ) -> dict[str, object]:
-    """{clock, trips, open_gates}; `clock` is null where no time can be counted, or nobody counts it any more."""
+    """{clock, trips, open_gates, findings}; `clock` is null where no time can be counted, or nobody counts it any more."""
     elapsed = clock.elapsed(clocks) if clock and clocks and is_open else None
     run_id = clock.receipt.run_id if clock else None
+    findings = [f"{fault.where}: {fault.what}" for fault in clock.receipt.faults] if clock and is_open else []
+    findings += [
+        told for told in (clock.tampering() if clock and is_open else None, elapsed and elapsed.finding) if told
+    ]
     return {
         "clock": evaluated_document(clock.budget(elapsed)) if clock and elapsed else None,
         "trips": [
             {"breaker": trip.breaker, "scope_id": trip.scope_id, "round": trip.round, "reason": trip.reason}
-            for trip in trips
+            for trip in (trips if is_open else ())
         ],
+        "findings": findings,
         "open_gates": [
             {"gate": gate.gate, "round": gate.round, "note": gate.note, "at": gate.at}
             for gate in (open_gates(gate_rows, run_id) if is_open else ())

@@ -49,6 +49,10 @@ EVENTS: dict[str, str] = {
     "breaker.tripped": "a breaker tripped, once per run and breaker",
     "breaker.extended": "somebody granted a run more time",
     "gate_h.queued": "a proposal waits at GATE H",
+    # gate
+    "gate.asked": "a run waits at a gate for a person",
+    "gate.crossed": "a gate was crossed; the round ledger says by whom",
+    "gate.aborted": "the answer at a gate ended the run",
     # commit
     "commit.accepted": "a hook let a commit pass",
     "commit.rejected": "a hook refused a commit",

@@ -20,7 +20,8 @@ from parsers.layout import LOCAL_ROOT, NOT_A_SLUG, SHARED_ROOT, folder_of, path_
 from parsers.ledgers import parse_ingest_rows
 from parsers.markdown import decode
 from parsers.open_unknowns import parse_unknowns
-from parsers.t0_verdict import parse_t0_verdict
+from parsers.strict_json import parse_strict
+from parsers.t0_verdict import artifact_name, parse_t0_verdict
 from parsers.tree import Unreadable
 from parsers.trials import SCOPE_ID, parse_trials
 from reducers.breakers import Evaluation, evaluations_of
@@ -114,9 +115,9 @@ def _shards(tree: DiskTree, slug: str) -> Iterator[HillShard]:
 
 def _artifacts(tree: DiskTree, slug: str, memory: Memory) -> Iterator[tuple[str, Artifact]]:
     """Every artifact by its stem; one that is no plain file is none."""
-    folder = folder_of("t0-verdict", slug)
+    folder, pending = folder_of("t0-verdict", slug), _pending(tree, slug)
     for name in tree.list(folder):
-        if not name.endswith(".json") or name.startswith("."):
+        if not name.endswith(".json") or name.startswith(".") or stem_at(name) in pending:
             continue
         path = f"{folder}/{name}"
         stamp, known = tree.stamp(path), memory.get(path)
@@ -126,6 +127,21 @@ def _artifacts(tree: DiskTree, slug: str, memory: Memory) -> Iterator[tuple[str,
                 continue
             known = memory[path] = (stamp, Artifact(parse_t0_verdict(data, path), sha256_of(data)))
         yield stem_at(name), known[1]
+
+
+def _pending(tree: DiskTree, slug: str) -> frozenset[str]:
+    """The artifacts of attempts that are under way: whether their tree is kept, and so whether they count, their row will say."""
+    folder = folder_of("journal", slug)
+    stems = set()
+    for name in tree.list(folder):
+        if not (name.startswith("t0-") and name.endswith(".json")):
+            continue
+        value = parse_strict(_bytes(tree, f"{folder}/{name}") or b"", name).value
+        artifact = value.get("artifact") if isinstance(value, dict) else None
+        verdict = parse_t0_verdict(artifact.encode(), name) if isinstance(artifact, str) else None
+        if verdict and verdict.round and verdict.attempt and verdict.trial:
+            stems.add(artifact_name(verdict.round, verdict.attempt, verdict.trial))
+    return frozenset(stems)
 
 
 def _evaluations(tree: DiskTree, slug: str, orders: RunOrders) -> tuple[Evaluation, ...]:

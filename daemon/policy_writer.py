@@ -18,7 +18,7 @@ from daemon.scan import Fingerprint, fingerprint
 from daemon.writes import replace_file
 from hooks.shell_policy import render_shell_policy
 from parsers.faults import render_fault
-from parsers.layout import path_of
+from parsers.layout import folder_of, path_of
 from parsers.policy_file import Policy, render_policy
 from parsers.settings import Settings
 from parsers.tree import Unreadable
@@ -51,6 +51,10 @@ class PolicyWriter:
     def note_orders(self) -> None:
         """Orders, a receipt or a run's state are about to be read: called before, so that what changes later is newer."""
         self._inputs_ns = newest_input_ns(self._place.root)
+        self._due_at = 0.0
+
+    def note_admissions(self) -> None:
+        """Orders that were read before are admitted now, or not any more."""
         self._due_at = 0.0
 
     def note_answers(self, at: float) -> None:
@@ -99,6 +103,7 @@ class PolicyWriter:
         if (
             not self.policy.contracts
             and not any(run.orders for run in runs.values())
+            and not any(tree.list(folder_of("order", slug)) for slug in runs)
             and tree.stamp(path_of("policy")) is None
         ):
             return

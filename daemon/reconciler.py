@@ -127,7 +127,10 @@ class Reconciler:
             return
         try:
             run = self._pass_of(slug, dirty)
-            if run.settle(dirty):
+            is_settled = run.settle(dirty)
+            if self.policy and run.admission.take_news():
+                self.policy.note_admissions()
+            if is_settled:
                 self._backoff.pop(slug, None)
             else:
                 self._wait_for_lock(slug, dirty)
@@ -277,7 +280,7 @@ class Reconciler:
         try:
             refusal = self._pass_of(slug, {}).extend(added_s, by)
             if self.policy:
-                self.policy.note_orders()  # what was refused may be live now
+                self.policy.note_admissions()  # what was refused may be live now
             return refusal
         except (OSError, Unreadable) as error:
             self._stumble(slug, {}, error)

@@ -16,6 +16,7 @@ from parsers.harness_run import parse_harness_run
 from parsers.layout import classify, folder_of, path_of
 from parsers.ledgers import IngestRow, parse_ingest_rows, parse_legs
 from parsers.receipts import parse_dispatches, parse_receipt
+from parsers.strict_json import parse_strict
 from parsers.tree import Tree, Unreadable
 from reducers.after_trip import barring_trip, is_done
 from reducers.live_contracts import RunOrders
@@ -29,7 +30,9 @@ def read_run_orders(tree: DiskTree, slug: str) -> RunOrders:
     for row in parse_ingest_rows(_bytes(tree, path_of("ingest-record", slug)) or b""):
         records.setdefault(row.order_id, []).append(row)
     barred = _barred(tree, slug, records)
-    orders = {fact.stem: fact for fact in _orders(tree, slug) if not barred(fact)}
+    orders = {
+        fact.stem: fact for fact in _orders(tree, slug) if not (barred(fact) or _stands_refused(tree, slug, fact))
+    }
     stamps = {stem: tree.stamp(fact.path) for stem, fact in orders.items()}
     return RunOrders(
         orders=orders,
@@ -57,6 +60,13 @@ def _barred(tree: DiskTree, slug: str, records: Mapping[str, Sequence[IngestRow]
         return not is_done_with and barring_trip(fact, clock.standing, queue.proposals) is not None
 
     return is_barred
+
+
+def _stands_refused(tree: Tree, slug: str, fact: OrderFact) -> bool:
+    """Whether the daemon refused these very bytes, for a rule or a breaker: what only a look at the whole run can tell."""
+    path = path_of("rejection", slug, f"order-{fact.stem}")
+    value = parse_strict(_bytes(tree, path) or b"", path).value
+    return isinstance(value, dict) and value.get("sha256") == fact.sha256
 
 
 def _orders(tree: Tree, slug: str) -> Iterator[OrderFact]:

@@ -19,6 +19,7 @@ from daemon.hill_keeper import HillKeeper
 from daemon.ingest_lock import IngestLock
 from daemon.judging import Judging, Landed
 from daemon.log import Log
+from daemon.policy_on_disk import written_policy
 from daemon.round_loop import RoundLoop
 from daemon.run_state import READERS, RunState
 from daemon.scan import is_fact_path
@@ -75,7 +76,9 @@ class RunPass:
             self._notice("daemon.error", {"subject": fault.where, "code": fault.code, "error": fault})
         self._settling = Settling()
         loop = RoundLoop(self.state, settings.rule)
-        self.admission = Admission(self.state, self._settling, loop, log)
+        written = written_policy(self.state.disk)
+        known = frozenset(contract.order_id for contract in written.contracts) if written else frozenset()
+        self.admission = Admission(self.state, self._settling, loop, log, known)
         telling = BreakerTelling(log, slug, Notifier(settings.breakers_notify, log))
         self.breakers = Breakers(self.state, settings, telling, now, self._admit, clocks)
         self.admission.bars = self.breakers.refusal
@@ -206,6 +209,7 @@ class RunPass:
             self._derive_board(None if path_of("board-index", self.slug) in marked else tasks)
         self.breakers.keep_time()  # after the orders that landed before it, before any result is told
         has_applied = self._judge_all(sorted(known, key=self._catch_up_key), marked, None)
+        self.admission.reconsider(self._now(), self._monotonic())
         self._conclude()
         if not self._has_derived or any(place.kind in EVIDENCE for path in marked if (place := classify(path))):
             self._evidence.look(self.breakers.facts.trials)
@@ -348,6 +352,8 @@ class RunPass:
 
     def live_orders(self) -> list[str]:
         """Admitted orders whose bytes no ingest has answered and whose result does not stand refused. Sources: B2, W-31."""
+        if not self.state.run_orders().is_open():
+            return []
         stood = {stem_at(path) for path, settled in self.results.items() if settled.is_wanting}
         return sorted(
             fact.order.order_id

@@ -30,7 +30,7 @@ SHOWN_LINES = 50  # lines that one file is told about one by one
 _PREFIX = f"{SHARED_ROOT}/".encode()
 _SPEC_KINDS = ("spec", "use-case")
 _RULE_OF = dict.fromkeys(TABLE_FIELDS, UNREADABLE) | dict.fromkeys(PARSERS, "R-38") | {"round-ledger": "R-20"}
-_OWNED = ("hill-shard", "round-ledger")  # kinds that pass by their content (E3)
+_OWNED = ("hill-shard", "hill-chart", "round-ledger")  # kinds that pass by their content (E3)
 _TIER_WHY = "board ids and local files differ on every machine; whoever clones this cannot follow them"
 
 # (slug, shard) -> whether the shard is what the facts derive.

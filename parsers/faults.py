@@ -75,6 +75,8 @@ CODES: dict[str, str] = {
     "E-NOTIFY": "the machine's own notification command could not be run, or failed",
     "E-LIVENESS": "what the service manager's ping must prove is not proven; it will start the daemon anew",
     "E-SERVICE": "a systemd unit is in a state that install does not touch, or cannot be made",
+    "E-NO-CONTRACT": "no scope contract says what the order may write",
+    "E-LIVE-ORDER": "an order of this stem is live; it is never replaced",
     "E-T0": "an attempt could not be measured by itself: its contract is not trusted here, or cannot be read",
     "E-HOOKS": "a git hook or its folder is in a state that install does not touch",
     "E-SETTINGS": "a settings file names an unknown key or a value outside its range",

@@ -118,6 +118,8 @@ def elapsed_since(start: datetime, clocks: Clocks, anchor: Anchor | None) -> Ela
         if abs(apart) > DISAGREEMENT_S:
             side = "ahead of" if apart > 0 else "behind"
             finding = f"the wall clock is {abs(apart):.0f} s {side} the boot clock since the run was armed; the boot clock counts"
+        elif boot_s < -DISAGREEMENT_S:
+            finding = f"the run's start lies {-boot_s:.0f} s ahead; until then no time is counted"
         return Elapsed(boot_s, "boot", wall_s, boot_s, finding)
     if wall_s < -DISAGREEMENT_S:
         return Elapsed(wall_s, "wall", wall_s, None, f"the wall clock reads {-wall_s:.0f} s before the run's start")

@@ -181,6 +181,7 @@ class Census(NamedTuple):
     residual: tuple[str, ...] = ()
     not_green: tuple[Scope, ...] = ()
     stuck: tuple[Scope, ...] = ()
+    is_open: bool = True
     advisor_flags: tuple[str, ...] = ()
     cuts: tuple[str, ...] = ()
 
@@ -191,6 +192,8 @@ def instruction(census: Census) -> str:
 
 
 def _instruction(census: Census) -> str:
+    if not census.is_open:
+        return "The run is closed: nothing is to be done."
     run_wide = [trip for trip in census.trips if trip.scope_id is None]
     orders = [p.order_path for p in census.proposals if p.order_path and p.breaker in {t.breaker for t in census.trips}]
     hammer = f"dispatch {', '.join(dict.fromkeys(orders))} with the skill {HAMMER}" if orders else f"call {HAMMER}"
@@ -269,7 +272,7 @@ def _recommendation(census: Census) -> str:
     breakers = {trip.breaker for trip in census.trips}
     if not breakers:
         return "none"
-    return "extend with PO approval" if not census.green_scopes else "cut"
+    return "extend with PO approval" if not census.green_scopes and "deadline" in breakers else "cut"
 
 
 def _proposed(proposal: Proposal) -> str:

@@ -135,6 +135,12 @@ def _repeated(fact: ResultFact) -> Fault | None:
 
 
 def _no_order(run: Run, fact: ResultFact) -> Fault:
+    if fact.stem in run.claimed:
+        why = path_of("rejection", run.slug, f"order-{fact.stem}")
+        told = "its order stands refused, so nobody was to answer it"
+        return Fault(
+            "E-NO-ORDER", fact.path, told, "every result answers one admitted order", f"do what {why} asks for"
+        )
     return Fault(
         "E-NO-ORDER",
         fact.path,

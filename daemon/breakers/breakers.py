@@ -75,6 +75,7 @@ class Breakers:
         self._is_counted = False  # trials or gates changed: more than the orders of this pass may be at their end
         self.read_queue()
         self.read_clock()
+        self._telling.skip_gates(self.facts.gate_rows)
 
     # --- reading ------------------------------------------------------------------------------------------------------
 
@@ -112,6 +113,9 @@ class Breakers:
                 self._is_counted = True
             case "gates":
                 self.facts.read_gates()
+                self._telling.tell_gates(self.facts.gate_rows)
+                self._is_counted = True
+            case "gate-h-view":
                 self._is_counted = True
             case "breakers" | "gate-h":
                 self.read_queue()

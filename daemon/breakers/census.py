@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from daemon.boot_clock import read_clocks
 from daemon.breakers.run_facts import BreakerFacts
 from daemon.clock_on_disk import read_run_clock
 from daemon.hill_facts import read_hill_facts
@@ -14,7 +15,7 @@ from parsers.addresses import scope_stem
 from parsers.breaker_ledger import Proposal, Trip, short_hash
 from parsers.layout import folder_of
 from reducers.after_trip import allowances
-from reducers.breakers import FAIL, Stop, closed_builds, scope_outcome
+from reducers.breakers import FAIL, Stop, closed_builds, judge_deadline, scope_outcome
 from reducers.gate_h import Census, Scope, failed_criteria, green_scopes
 from reducers.gates import open_gates
 from reducers.hill_trail import propose_splits
@@ -111,7 +112,12 @@ def read_census(root: Path, slug: str) -> Census:
     facts = BreakerFacts(state)
     facts.touch(set(state.orders) | {order_id.partition("/")[2] for order_id in state.legs})
     found = read_run_clock(state.disk, slug)
+    standing = found.standing
+    elapsed = found.clock.elapsed(read_clocks())
+    if elapsed and found.is_open and not any(trip.breaker == "deadline" for trip in standing):
+        deadline = judge_deadline(state.run_id, found.clock.budget(elapsed), facts.round)
+        standing += (deadline,) if deadline and deadline.status == "trip" else ()  # no daemon has recorded it yet
     splits = propose_splits(read_hill_facts(state.disk, slug, state.run_orders()))
     state.store.close()
     stuck = tuple(Scope(split.scope_id, split.why) for split in splits)
-    return census_of(state, facts, found.queue.proposals, found.standing, stuck)
+    return census_of(state, facts, found.queue.proposals, standing, stuck)._replace(is_open=found.is_open)

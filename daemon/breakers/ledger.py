@@ -12,12 +12,14 @@ from parsers.breaker_ledger import BreakerLedger, Proposal, parse_breakers, pars
 
 
 class Queue(NamedTuple):
-    """The recorded trips, the extensions that count, and the proposals. `foreign`: lines that we never wrote."""
+    """The recorded trips, the extensions that count, and the proposals.
+
+    `strayed`: by ledger (`breakers`, `gate-h`), how many lines we never wrote, and how many of ours are gone.
+    """
 
     ledger: BreakerLedger
     proposals: tuple[Proposal, ...]
-    foreign: int = 0
-    lost: int = 0  # lines that we wrote and that are gone
+    strayed: tuple[tuple[str, int, int], ...] = ()
 
 
 def read_queue(breakers: bytes, proposals: bytes, own_breakers: bytes, own_proposals: bytes) -> Queue:
@@ -26,12 +28,12 @@ def read_queue(breakers: bytes, proposals: bytes, own_breakers: bytes, own_propo
     trips = tuple(dict.fromkeys((*own.trips, *found.trips)))
     queued = {proposal.identity: proposal for proposal in parse_proposals(proposals)}
     queued |= {proposal.identity: proposal for proposal in parse_proposals(own_proposals)}
-    foreign = lost = 0
-    for data, written in ((breakers, own_breakers), (proposals, own_proposals)):
+    strayed = []
+    for kind, data, written in (("breakers", breakers, own_breakers), ("gate-h", proposals, own_proposals)):
         there, ours = _lines(data), _lines(written)
-        foreign += len(there - ours)
-        lost += len(ours - there)
-    return Queue(BreakerLedger(trips, own.extensions), tuple(queued.values()), foreign, lost)
+        if there != ours:
+            strayed.append((kind, len(there - ours), len(ours - there)))
+    return Queue(BreakerLedger(trips, own.extensions), tuple(queued.values()), tuple(strayed))
 
 
 def _lines(data: bytes) -> frozenset[bytes]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from daemon.breakers.ledger import Queue
@@ -23,6 +23,7 @@ class BreakerTelling:
         self._slug = slug
         self._notify = notify
         self._said: dict[str, object] = {}
+        self._gates = 0  # rows of gates.jsonl that are told
 
     def _write(self, event: str, level: str, subject: str, run_id: str | None = None, **fields: Any) -> Row:
         return self._log.write(event, level=level, slug=self._slug, subject=subject, run_id=run_id, **fields)
@@ -51,6 +52,19 @@ class BreakerTelling:
         fields = {"breaker": "deadline", "added_s": grant.added_s, "by": grant.by}
         self._write("breaker.extended", "info", self._slug, grant.run_id, **fields, budget_s=budget_s)
 
+    def tell_gates(self, rows: Sequence[Mapping[str, object]]) -> None:
+        """What was asked, crossed or aborted at gates since the last look."""
+        told, self._gates = self._gates, len(rows)
+        for row in rows[told:]:
+            event = {"ask": "gate.asked", "ok": "gate.crossed", "abort": "gate.aborted"}.get(str(row.get("status")))
+            if event and isinstance(row.get("gate"), str):
+                fields: dict[str, Any] = {key: row.get(key) for key in ("decision", "round", "source", "note")}
+                self._write(event, "warn" if event == "gate.asked" else "info", str(row["gate"]), **fields)
+
+    def skip_gates(self, rows: Sequence[Mapping[str, object]]) -> None:
+        """What stood there when we began is no news."""
+        self._gates = len(rows)
+
     def tell_clock(self, finding: str | None) -> None:
         """Two clocks disagree; said when that begins, not while it lasts."""
         kind = None if finding is None else finding.partition(" s ")[2]  # the seconds change, the matter does not
@@ -63,7 +77,8 @@ class BreakerTelling:
             for fault in receipt.faults:
                 self._tell_fault(fault)
         if self._is_news("tampering", tampering) and tampering is not None:
-            self._write("artifact.tampered", "warn", path_of("receipt", self._slug), receipt.run_id, note=tampering)
+            path = path_of("receipt", self._slug)
+            self._write("artifact.tampered", "warn", path, receipt.run_id, note=tampering.removeprefix(f"{path}: "))
 
     def tell_receipt_gone(self, receipt: Receipt) -> None:
         """Somebody removed the receipt of a run."""
@@ -77,12 +92,16 @@ class BreakerTelling:
 
     def tell_foreign(self, queue: Queue) -> None:
         """Rows of the breakers' ledgers that we did not write, or that are gone."""
-        if not self._is_news("queue", (queue.foreign, queue.lost)) or not (queue.foreign or queue.lost):
+        if not self._is_news("queue", queue.strayed):
             return
-        parts = [f"{queue.foreign} row(s) that shapeupd did not write"] if queue.foreign else []
-        parts += [f"{queue.lost} row(s) of ours are gone"] if queue.lost else []
-        note = f"{' and '.join(parts)}; a trip counts all the same, an extension does not"
-        self._write("artifact.tampered", "warn", path_of("breakers", self._slug), note=note)
+        for kind, foreign, lost in queue.strayed:
+            parts = [f"{foreign} row(s) that shapeupd did not write, and that grant nothing"] if foreign else []
+            parts += (
+                [f"{lost} row(s) of ours are gone; they count all the same, `shapeupd rebuild` puts them back"]
+                if lost
+                else []
+            )
+            self._write("artifact.tampered", "warn", path_of(kind, self._slug), note="; ".join(parts))
 
     def _tell_fault(self, fault: Fault) -> None:
         self._write("daemon.error", "warn", fault.where, code=fault.code, error=render_fault(fault))

@@ -104,6 +104,8 @@ def _extend(place: Place, tree: DiskTree, args: argparse.Namespace) -> str:
     if args.extend is None or not (args.by or "").strip() or args.at is not None:
         raise Exit(USAGE, f"--extend D and --by NAME go together, and without --at\n  fix: {EXAMPLE}")
     slugs = [slug for slug in _slugs(tree, args.slug) if is_run_open(tree, slug)]
+    if args.slug is not None and not slugs:
+        raise Exit(WANTING, f"the run of {args.slug} is closed; its budget counts no more")
     if len(slugs) != 1:
         which = f"{len(slugs)} runs are open" if slugs else "no run is open"
         raise Exit(USAGE, f"{which}; name one\n  fix: {EXAMPLE}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 from pathlib import Path
 
 from daemon.exits import DONE
@@ -13,11 +14,14 @@ from daemon.terminal import escape, print_json
 from hooks.verdict import RULES
 from hooks.whitelist import OPEN, explain_path
 from parsers.faults import CODES
+from parsers.rule_table import RULES as LOOP_RULES
 
 HELP = """Says who may write PATH now: the order and the glob that open it, its fixed writer where it has one, and what
 to ask for where nobody may. Orders and results count as they lie on disk, with or without a daemon.
 The name of a rule or of a fault code (OUTSIDE, R-37, E-STEM) is explained too."""
 EXAMPLE = "shapeupd explain src/cart/total.py"
+
+_ID = re.compile(r"(?:R|E)-[A-Z0-9][A-Z0-9-]*\Z")
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
@@ -26,7 +30,7 @@ def arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    if (meaning := RULES.get(args.path) or CODES.get(args.path)) and not os.path.lexists(args.path):
+    if (meaning := _meaning(args.path)) and not os.path.lexists(args.path):
         if args.json:
             print_json({"schema": 1, "id": args.path, "meaning": meaning})
         else:
@@ -45,6 +49,15 @@ def run(args: argparse.Namespace) -> int:
         if value:
             print(f"  {name}: {escape(str(value))}")
     return DONE
+
+
+def _meaning(name: str) -> str | None:
+    """What a rule, or a fault code, says; a name that looks like one and is none is told so."""
+    loop = LOOP_RULES.get(name)
+    known = RULES.get(name) or CODES.get(name) or (f"{loop.statement} ({loop.family})" if loop else None)
+    if known is None and _ID.match(name):
+        return "there is no rule and no code of this name"
+    return known
 
 
 def repository_path(path: str, start: Path | None, place: Place) -> str:

@@ -80,7 +80,27 @@ def _show(document: Mapping[str, object], place: Place) -> None:
     match document.get("runs"):
         case [*runs]:
             print_wanting([item for run in runs if isinstance(run, dict) for item in _wanting_of(run)])
+            for run in runs:
+                _show_clock(run)
     _show_traffic(document)
+
+
+def _show_clock(run: object) -> None:
+    """A run's clock where it runs out, the gates that wait for a person, and what of its receipt cannot be meant."""
+    match run:
+        case {"slug": slug, "clock": {"status": "ok" | "warn" | "trip" as status, "action": action}}:
+            print(escape(f"{slug}: {status}: {action}"))
+    match run:
+        case {"slug": slug, "open_gates": [*gates]}:
+            for gate in gates:
+                match gate:
+                    case {"gate": name, "round": round_, "note": note}:
+                        at = f" (round {round_})" if round_ is not None else ""
+                        print(escape(f"{slug}: gate {name}{at} waits for an answer: {note}"))
+    match run:
+        case {"slug": slug, "findings": [*findings]}:
+            for finding in findings:
+                print(escape(f"{slug}: {finding}"))
 
 
 def _run_row(run: Mapping[str, object]) -> tuple[str, ...]:

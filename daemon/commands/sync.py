@@ -10,6 +10,7 @@ from daemon.place import find_place
 from daemon.sockets import ask
 from daemon.terminal import print_json
 from daemon.wanting import print_wanting
+from parsers.durations import parse_duration
 
 HELP = """Waits until the daemon has settled all that landed before this call.
 Ends with 0 when nothing stands open, 1 when something is rejected or pending, 3 when no daemon lives."""
@@ -17,8 +18,15 @@ EXAMPLE = "shapeupd sync && shapeupd board"
 
 
 def arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--timeout", type=float, metavar="S", help="give up after S seconds (default: never)")
+    parser.add_argument("--timeout", type=_seconds, metavar="S", help="give up after S seconds (default: never)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
+
+
+def _seconds(text: str) -> float:
+    try:
+        return parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
 
 
 def run(args: argparse.Namespace) -> int:

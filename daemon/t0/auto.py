@@ -6,15 +6,17 @@ a death or a stop left out is found again at the next look; what could not be me
 
 from __future__ import annotations
 
+import json
 import os
 import queue
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
 
+from daemon.exits import DONE, WANTING
 from daemon.log import Log
 from daemon.place import Place
 from parsers.addresses import Address
@@ -39,6 +41,7 @@ class AutoT0:
         self._waiting: queue.SimpleQueue[Due | None] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
         self._is_closing = False
+        self._said: dict[tuple[str, str | None], str] = {}
         self._thread = threading.Thread(target=self._work, name="auto t0", daemon=True)
         self._thread.start()
 
@@ -70,15 +73,31 @@ class AutoT0:
         env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         try:
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=env
+                command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=env
             )
         except OSError as error:
             self._complain(due, str(error))
             return
-        stderr = self._process.communicate()[1]
-        if self._process.returncode > 1 and not self._is_closing:
-            self._complain(due, stderr.decode("utf-8", "replace").strip()[-800:])
+        stdout, stderr = self._process.communicate()
+        if self._process.returncode in (DONE, WANTING):
+            self._tell(due, json.loads(stdout))
+        elif not self._is_closing:
+            self._complain(due, stderr.decode("utf-8", "replace").strip().removeprefix("shapeupd: ")[-800:])
+
+    def _tell(self, due: Due, scored: Mapping[str, object]) -> None:
+        """The events of cli §3, as `t0` itself tells them where a person calls it."""
+        names: dict[str, Any] = {"slug": due.slug, "subject": due.address.name}
+        shown: dict[str, Any] = {key: scored.get(key) for key in ("overall", "status", "delta", "reason")}
+        self._log.write("t0.scored", **names, **shown, artifact=scored.get("path"), trial=scored.get("number"))
+        if scored.get("undo_ref"):
+            undo = f"shapeupd t0 undo {due.address.name} {scored.get('number')}"
+            self._log.write("tree.restored", **names, ref=scored.get("tree_ref"), undo=undo)
+        elif scored.get("tree_ref"):
+            self._log.write("tree.kept", **names, ref=scored.get("tree_ref"))
 
     def _complain(self, due: Due, what: str) -> None:
-        error = f"t0 {due.address.name} could not be measured: {what}"
-        self._log.write("daemon.error", level="warn", code="E-T0", slug=due.slug, subject=due.address.name, error=error)
+        """Said once for each scope, until something else is wrong with it."""
+        names: dict[str, Any] = {"slug": due.slug, "subject": due.address.name}
+        if self._said.get((due.slug, due.address.name)) != what:
+            self._said[due.slug, due.address.name] = what
+            self._log.write("daemon.error", level="warn", code="E-T0", **names, error=what)

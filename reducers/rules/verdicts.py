@@ -9,15 +9,18 @@ from reducers.bugs import RegressionScope, bugs_for_scope, elect_owner, regressi
 from reducers.rules.arrivals import ResultArrival
 from reducers.rules.evaluation import listed
 from reducers.rules.findings import Finding
-from reducers.rules.loop_facts import BUILDER, LoopFacts, always, is_green, newest_artifact, verdict_of
+from reducers.rules.loop_facts import BUILDER, EVALUATOR, LoopFacts, always, is_green, newest_artifact, verdict_of
 
 _NO_SURFACE = "no test surface"
 
 
 def a_verdict_is_coherent(arrival: ResultArrival) -> Iterator[Finding]:
-    """R-17."""
+    """R-17; an evaluation that says neither PASS nor FAIL is told, for the round goes on as if it were not judged."""
     verdict = arrival.result.verdict
     if verdict is None or verdict.overall is None:
+        if arrival.worker == EVALUATOR and arrival.result.status == "done":
+            told = "the evaluation says neither PASS nor FAIL, so its round counts as not judged"
+            yield arrival.finds("R-17", told, "say it in `verdict.overall`", "$.verdict", is_mild=True)
         return
     failed = [criterion.criterion for criterion in verdict.criteria if criterion.verdict == "FAIL"]
     if verdict.overall == "PASS" and failed:

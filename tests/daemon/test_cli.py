@@ -281,6 +281,7 @@ def test_status_without_a_daemon_ends_with_3_and_shows_the_runs_on_disk(world, c
         "clock": None,
         "trips": [],
         "open_gates": [],
+        "findings": [],
     }
     assert cli.main(["status"]) == 3
     captured = capsys.readouterr()

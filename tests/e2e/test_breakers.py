@@ -318,6 +318,39 @@ def test_silence_warns_once_and_again_after_something_landed(tmp_path: Path) -> 
     assert len({row["since"] for row in rows}) == len(rows) >= 2
 
 
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_order_that_a_rule_refuses_opens_nothing_anywhere_and_is_admitted_once_it_may(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".shapeupd.toml").write_text('[rules]\nprofile = "enforce"\nR-28 = "off"\nR-29 = "off"\n')
+    run = open_run(tmp_path, budget_s=None)
+    substrate = {"allowed": ["src/**"], "shared": [], "append_only": [], "frozen": []}
+    with daemon(tmp_path) as living:
+        run.order("cart-r1-a1", substrate=substrate)
+        assert living.wait_for("order.rejected")["code"] == "R-27"
+        living.sync()
+        for name in ("code-surface", "discovered-seed", "hill-signal", "spike-x"):
+            shown = json.loads(ended(tmp_path, "check", "--print-policy").stdout)
+            assert shown["contracts"] == []
+            assert (tmp_path / ".shapeup/policy.json").exists()
+            run.write(f"orient/{name}.md", "x\n")
+        for path in ("spec/usecases/UC-1.md", "project-profile.md", "wiring-map.md", "scopes/cart.md"):
+            target = tmp_path / "shapeup" / SLUG / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text("---\nscope_id: cart\n---\n")
+        living.wait_for("order.admitted", f"{SLUG}/cart-r1-a1")
+        assert len(living.events("order.rejected")) == 1
+        living.sync()
+        living.stop()
+    assert not (run.local / "rejections/order-cart-r1-a1.json").exists()
+    (run.local / "orient/spike-x.md").unlink()
+    with daemon(tmp_path) as living:  # what was admitted stays so
+        living.wait_for("order.admitted", f"{SLUG}/cart-r1-a1")
+        living.sync()
+        assert living.events("order.rejected") == []
+
+
 # --- seen from outside -----------------------------------------------------------------------------------------------
 
 
@@ -341,6 +374,37 @@ def test_status_and_gate_h_show_clock_trip_and_open_gate(tmp_path: Path) -> None
         f".shapeup/{SLUG}/orders/hammer-deadline-r1.json"
     ]
     assert ended(tmp_path, "gate-h").stdout == run.text("gate-h.md")
+
+
+def test_a_page_of_gate_h_that_is_edited_or_removed_is_made_again(tmp_path: Path) -> None:
+    run = open_run(tmp_path, budget_s=1, ago_s=60)
+    with daemon(tmp_path) as living:
+        living.wait_for("gate_h.queued")
+        living.sync()
+        page = run.text("gate-h.md")
+        run.write("gate-h.md", "All green, ship!\n")
+        living.sync()
+        assert run.text("gate-h.md") == page
+        (run.local / "gate-h.md").unlink()
+        living.sync()
+        assert run.text("gate-h.md") == page
+
+
+def test_gate_h_tells_of_a_deadline_that_no_daemon_saw_pass_and_of_a_closed_run(tmp_path: Path) -> None:
+    run = open_run(tmp_path, budget_s=1, ago_s=60)
+    assert "The deadline breaker has tripped" in ended(tmp_path, "gate-h", SLUG).stdout
+    run.write("harness-run.md", "---\nstatus: shipped\nclosed_at: 2026-03-01T10:00:00.000Z\n---\n")
+    assert "The run is closed" in ended(tmp_path, "gate-h", SLUG).stdout
+    assert "is closed" in ended(tmp_path, "budget", SLUG, "--extend", "5m", "--by", "ada").stderr
+
+
+def test_gates_are_told_as_they_are_asked_and_status_shows_who_waits(tmp_path: Path) -> None:
+    open_run(tmp_path, budget_s=None)
+    with daemon(tmp_path) as living:
+        living.sync()
+        ended(tmp_path, "gate", "resolve", "L1b", "--slug", SLUG, "--preset", "guarded")
+        living.wait_for("gate.asked", "L1b")
+        assert "gate L1b waits for an answer" in ended(tmp_path, "status").stdout
 
 
 @pytest.fixture

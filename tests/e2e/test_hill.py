@@ -152,7 +152,7 @@ def test_a_commit_may_carry_the_shard_that_the_facts_derive_and_no_other(run: Sm
         living.stop()
     path = run.root / "shapeup" / SLUG / "hill/cart.yml"
     derived = path.read_bytes()
-    git(run.root, "add", "shapeup")
+    git(run.root, "add", "shapeup")  # shard and chart
     git(run.root, "commit", "-q", "-m", "the hill")
     path.write_text("scope_id: cart\nphase: FINISHED\n")
     git(run.root, "add", "shapeup")

@@ -29,7 +29,6 @@ FAILED = {"criterion": "C2", "verdict": "FAIL", "evidence": "src/a.py:3"}
         ({"overall": "FAIL", "criteria": [PASSED]}, False),
         ({"overall": "FAIL", "criteria": [PASSED, FAILED]}, True),
         ({"overall": "FAIL", "bugs": ["it crashes"]}, True),
-        ({"criteria": [FAILED]}, True),
     ],
 )
 def test_a_verdict_says_what_its_criteria_and_bugs_say(verdict, is_coherent):
@@ -40,6 +39,13 @@ def test_a_verdict_says_what_its_criteria_and_bugs_say(verdict, is_coherent):
         assert action_of(one, Settings().rule) == "deny"
         assert fault_of(one).code == "R-17"
         assert fault_of(one).where.startswith(".shapeup/cart/results/evaluate-r1.json:$.verdict")
+
+
+def test_an_evaluation_that_says_neither_pass_nor_fail_is_told_and_taken():
+    world = World()
+    (found,) = [one for one in world.of_result(evaluated(world, criteria=[FAILED])) if one.rule == "R-17"]
+    assert action_of(found, Settings().rule) == "warn"
+    assert "not judged" in found.what
 
 
 def cited(world: World, **changes: object):

@@ -44,6 +44,10 @@ EVENTS: dict[str, str] = {
     "tree.kept": "a trial's tree became the kept one",
     "tree.restored": "the kept tree was put back",
     "hill.moved": "a scope changed its hill phase",
+    # lint
+    "lint.standing": "how many findings of the spec and trace lints stand against a feature's committed specs",
+    "lint.found": "a change of the committed specs brought a finding of the spec or trace lint",
+    "lint.cleared": "a finding of the spec or trace lint is gone",
     # breaker
     "breaker.warned": "a breaker is near",
     "breaker.tripped": "a breaker tripped, once per run and breaker",

@@ -25,6 +25,7 @@ from daemon.run_state import READERS, RunState
 from daemon.scan import is_fact_path
 from daemon.settled import Settled, Tally
 from daemon.settling import Settling
+from daemon.spec_keeper import SpecKeeper
 from daemon.store import Transaction
 from daemon.t0.graders import record_graders
 from daemon.telling import tell_board, tell_judgement
@@ -83,6 +84,7 @@ class RunPass:
         self.breakers = Breakers(self.state, settings, telling, now, self._admit, clocks)
         self.admission.bars = self.breakers.refusal
         self._hill = HillKeeper(self.state, settings, log, now)
+        self._specs = SpecKeeper(self.state.disk, slug, log)
         self._evidence = EvidenceWatch(self.state, log)
         self._judging = Judging(self.state, self._settling, loop, settings.ingest_attestation, now, monotonic)
         self._has_derived = False  # the first pass brings the whole board in step
@@ -216,6 +218,7 @@ class RunPass:
         self._hill.keep(marked, has_applied=has_applied)
         self.breakers.keep({stem_at(path) for path in (*judged, *marked)}, self._hill.stuck)
         self._conclude()  # a trip brings a hammer order
+        self._specs.keep(marked)
 
     def _catch_up_key(self, path: str) -> tuple[float, str]:
         """Results that wait together are applied in the order their orders were compiled, then by stem. Source: C10."""

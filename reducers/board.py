@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from parsers.board import (
     BoardIndex,
@@ -19,9 +19,11 @@ from parsers.board import (
     row_of,
     set_statuses,
 )
-from parsers.envelopes import WorkOrder
 from parsers.tasks import Task
 from reducers.task_index import TaskIndex
+
+if TYPE_CHECKING:
+    from parsers.envelopes import WorkOrder
 
 
 def derive_index(index: BoardIndex | None, slug: str, tasks: TaskIndex, changed: Iterable[Task] | None) -> BoardIndex:

@@ -6,7 +6,7 @@ Source: rulings E3, E9, protocol §5.2, §10.5, R-20, R-36, R-37, R-38. Pure: th
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import NamedTuple
 
@@ -35,6 +35,9 @@ _TIER_WHY = "board ids and local files differ on every machine; whoever clones t
 
 # (slug, shard) -> whether the shard is what the facts derive.
 IsDerived = Callable[[str, HillShard], bool]
+ScopeRow = Mapping[str, str]  # rule, what, why, fix
+# (slug, path of a contract) -> its reds among the other contracts, use cases, requirements and files of the tree. Source: E9.
+RedsOf = Callable[[str, str], Sequence[ScopeRow]]
 
 
 class SpecVerdict(NamedTuple):
@@ -48,6 +51,11 @@ class SpecVerdict(NamedTuple):
 def form_is_enough(slug: str, shard: HillShard) -> bool:
     """Any shard of the right form: how a server judges, which has no local trace to derive from (E3)."""
     return True
+
+
+def alone(slug: str, path: str) -> Sequence[ScopeRow]:
+    """No reds beside those that a contract has by itself: how it is judged where its neighbours are not known."""
+    return ()
 
 
 class _Spec(NamedTuple):
@@ -77,7 +85,11 @@ class _Spec(NamedTuple):
 
 
 def judge_specs(
-    changes: Sequence[PathChange], content: Content, policy: Policy, is_derived: IsDerived = form_is_enough
+    changes: Sequence[PathChange],
+    content: Content,
+    policy: Policy,
+    is_derived: IsDerived = form_is_enough,
+    reds_of: RedsOf = alone,
 ) -> SpecVerdict:
     """All findings on the changed files under `shapeup/`, of any slug. The work grows with the bytes of those files alone."""
     read = (_read(change, content) for change in changes if change.path.startswith(_PREFIX))
@@ -86,6 +98,8 @@ def judge_specs(
     passed: set[bytes] = set()
     for spec in specs:
         found = list(_judge_alone(spec, is_derived))
+        if spec.kind == "scope-contract" and spec.is_file and not found:
+            found = [_red(spec, row) for row in reds_of(spec.slug, spec.change.name)]
         violations += found
         if spec.kind in _OWNED and spec.is_file and not found:
             passed.add(spec.change.path)
@@ -94,6 +108,12 @@ def judge_specs(
     warnings = [_not_compared(spec) for spec in specs if spec.kind in PARSERS and len(spec.before or b"") > LARGEST]
     (warnings if policy.tier_direction == "warn" else violations).extend(directed)
     return SpecVerdict(tuple(violations), frozenset(passed), tuple(warnings))
+
+
+def _red(spec: _Spec, row: ScopeRow) -> Violation:
+    """What a contract breaks together with its neighbours."""
+    what, why, fix = (printable(row[key]) for key in ("what", "why", "fix"))
+    return Violation(row["rule"], spec.change.path, None, what, why, fix)
 
 
 def _read(change: PathChange, content: Content) -> _Spec | None:

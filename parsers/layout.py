@@ -89,6 +89,7 @@ KINDS: tuple[Artifact, ...] = (
     _local("decisions", "decisions.jsonl", "jsonl", "hooks", "stats", "export"),
     _local("checkout-answers", "gate-answers.json", "json", "a person", "gate resolver"),
     _local("safety-overrides", "safety-overrides.json", "json", "a person", "hooks"),
+    _local("export", "exports/**", "any", "export", "other tools"),
     _local("metrics", "metrics/<stem>.jsonl", "jsonl", "close", "stats"),
     _local("policy", "policy.json", "json", "shapeupd", "hooks"),
     _local("policy-paths", "policy.paths", "lines", "shapeupd", "hooks"),

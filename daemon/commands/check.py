@@ -31,6 +31,10 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--worktree", action="store_true", help="what lies in the working tree against HEAD")
     what.add_argument("--print-policy", action="store_true", help=argparse.SUPPRESS)
     what.add_argument("--print-hill", metavar="SLUG", help=argparse.SUPPRESS)
+    what.add_argument("--print-scopes", metavar="SLUG", help=argparse.SUPPRESS)
+    parser.add_argument("--index", metavar="FILE", help=argparse.SUPPRESS)
+    parser.add_argument("--index-git-dir", metavar="DIR", help=argparse.SUPPRESS)
+    parser.add_argument("--top", metavar="DIR", help=argparse.SUPPRESS)
     parser.add_argument("--order", metavar="ID", help=argparse.SUPPRESS)
     parser.add_argument("--ref", metavar="REF", default="", help="the ref a range is for, where it names none itself")
     parser.add_argument("--format", choices=FORMATS, default="text", dest="form", help="what is printed")
@@ -52,6 +56,8 @@ def run(args: argparse.Namespace) -> int:
         return _print_policy(place, args.order)
     if args.print_hill is not None:
         return _print_hill(place, args.print_hill)
+    if args.print_scopes is not None:
+        return _print_scopes(place, args)
     if place.git_dir is None:
         raise Exit(USAGE, f"{place.root} is no git repository, so there is no commit to judge")
     try:
@@ -88,6 +94,21 @@ def _print_hill(place: Place, slug: str) -> int:
     if not SLUG.match(slug):
         raise Exit(USAGE, f"{slug!r} is no feature")
     print_json(derived_phases(read_hill_facts(DiskTree(place.root), slug)))
+    return DONE
+
+
+def _print_scopes(place: Place, args: argparse.Namespace) -> int:
+    """By contract, the reds that it has among its neighbours: in an index, or in a working tree. Source: E9."""
+    from daemon.lint_facts import scope_reds
+
+    if not SLUG.match(args.print_scopes):
+        raise Exit(USAGE, f"{args.print_scopes!r} is no feature")
+    try:
+        print_json(
+            scope_reds(place.root, args.print_scopes, top=args.top, index=args.index, git_dir=args.index_git_dir)
+        )
+    except GitFailed as failed:
+        raise Exit(USAGE, f"this cannot be judged: {failed}") from None
     return DONE
 
 
@@ -131,11 +152,18 @@ def _worktree(place: Place) -> Outcome:
     git_dir, head = git_dir_and_head(repo=top)
     content = WorkingTree(top, Blobs(git_dir))
     undo = "git stash push --include-untracked -- {path}"
-    return _judge_now(place, changes, content, head, undo, _counted(len(changes), "changed path"))
+    looked_at = _counted(len(changes), "changed path")
+    return _judge_now(place, changes, content, head, undo, looked_at, where=("--top", top))
 
 
 def _judge_now(
-    place: Place, changes: Sequence[PathChange], content: Content, head: str | None, undo: str, looked_at: str
+    place: Place,
+    changes: Sequence[PathChange],
+    content: Content,
+    head: str | None,
+    undo: str,
+    looked_at: str,
+    where: Sequence[str] = (),
 ) -> Outcome:
     """By the policy in force, as pre-commit does: under SHAPEUP_ORDER by that order alone."""
     from daemon.check.policy import present_policy
@@ -149,7 +177,7 @@ def _judge_now(
     root = os.fspath(place.root)
     policy = present_policy(place, order_id)
     warnings: list[Violation] = []
-    specs = specs_judge(root)
+    specs = specs_judge(root, where)
     found = judge(changes, policy, content, order_id=order_id, specs=specs, undo=undo, on_warning=warnings.append)
     if found:
         is_return = returns_of(head, changes, since=live_since_s(root, policy), accepted=accepted_commits(root))

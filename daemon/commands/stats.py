@@ -1,4 +1,4 @@
-"""`shapeupd stats`: how the ratchet did, and which verdicts flipped. Source: cli §2, protocol §5.7 (ratchet), §5.13, W-41, W-46.
+"""`shapeupd stats`: how past runs ended, how the ratchet did, what the hooks said, which verdicts flipped. Source: cli §2, protocol §5.7, §5.13, W-41, W-46.
 
 Reads ledgers alone and changes nothing.
 """
@@ -7,19 +7,23 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+from daemon import clock
 from daemon.disk import DiskTree
 from daemon.exits import DONE, NOTHING_THERE, USAGE, Exit
 from daemon.offline import place_of
 from daemon.rebuilding import slugs_of
+from daemon.stats_tables import read_stats, show_hooks, show_stats
 from daemon.terminal import escape, print_json, print_table
 from parsers.faults import render_fault
 from parsers.layout import LOCAL_ROOT, classify, folder_of, path_of
+from parsers.ledgers import parse_rows
 from parsers.tree import Unreadable
 from parsers.trials import Score, parse_trials
 from parsers.verdict_ledger import VerdictLine
 from reducers.ratchet_stats import RatchetReport, ScopeStats, ratchet_report, report_document
+from reducers.stats import hooks_document
 from reducers.verdict_history import (
     Flip,
     Stability,
@@ -30,8 +34,9 @@ from reducers.verdict_history import (
     stability_document,
 )
 
-HELP = """Counts over what the ledgers of a feature say; give one or both of:
+HELP = """Counts over ledgers. Without a flag: the harvests of past runs (.shapeup/metrics), by feature. Else one or more of:
   --ratchet   the measured attempts (t0/trials.jsonl): how many were kept, how soon a scope was green
+  --hooks     what the agent hooks of this checkout allowed and denied, by hook and rule
   --verdicts  the evaluators' verdicts of all rounds: which flipped from one judgement to the next"""
 EXAMPLE = "shapeupd stats --ratchet --slug checkout"
 
@@ -46,35 +51,61 @@ class Verdicts(NamedTuple):
     flips: tuple[Flip, ...]
 
 
+class Counted(NamedTuple):
+    """What one command counted; None: it was not asked for."""
+
+    stats: Mapping[str, Any] | None = None
+    hooks: Mapping[str, Any] | None = None
+    ratchet: RatchetReport | None = None
+    verdicts: tuple[Verdicts, ...] | None = None
+    slugs: tuple[str, ...] = ()
+
+
 def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ratchet", action="store_true", help="count the measured attempts")
+    parser.add_argument("--hooks", action="store_true", help="count what the agent hooks said")
     parser.add_argument("--verdicts", action="store_true", help="look for verdicts that flipped")
     parser.add_argument("--slug", metavar="SLUG", help="the feature (default: all)")
     parser.add_argument("--json", action="store_true", help="print one JSON document")
 
 
 def run(args: argparse.Namespace) -> int:
-    if not (args.ratchet or args.verdicts):
-        raise Exit(USAGE, "say what to count: --ratchet, --verdicts or both")
     tree = DiskTree(place_of(args).root)
+    try:
+        counted = _counted(args, tree)
+    except Unreadable as stop:
+        raise Exit(USAGE, render_fault(stop.fault)) from None
+    if args.json:
+        print_json({"schema": 1, **_document(counted)})
+        return DONE
+    if counted.stats is not None:
+        show_stats(counted.stats)
+    if counted.ratchet is not None:
+        _show_ratchet(counted.ratchet, len(counted.slugs) > 1)
+    if counted.hooks is not None:
+        show_hooks(counted.hooks)
+    for found in counted.verdicts or ():
+        _show_verdicts(found)
+    return DONE
+
+
+def _counted(args: argparse.Namespace, tree: DiskTree) -> Counted:
+    """What was asked for. The harvests and the hooks' log know features whose run is archived; the other ledgers lie in one."""
+    stats = hooks = None
+    if not (args.ratchet or args.hooks or args.verdicts):
+        stats = read_stats(tree, clock.iso(clock.now()), args.slug)
+    if args.hooks:
+        hooks = hooks_document(parse_rows(tree.read(path_of("decisions")) or b""))
+    if not (args.ratchet or args.verdicts):
+        return Counted(stats=stats, hooks=hooks)
     slugs = tuple(slug for slug in slugs_of(tree.root) if tree.list(f"{LOCAL_ROOT}/{slug}"))
     if args.slug is not None:
         if args.slug not in slugs:
             raise Exit(NOTHING_THERE, f"there is no feature {escape(args.slug)!r} below {LOCAL_ROOT}/")
         slugs = (args.slug,)
-    try:
-        report = _ratchet(tree, slugs) if args.ratchet else None
-        verdicts = tuple(_verdicts(tree, slug) for slug in slugs) if args.verdicts else None
-    except Unreadable as stop:
-        raise Exit(USAGE, render_fault(stop.fault)) from None
-    if args.json:
-        print_json({"schema": 1, **_document(report, verdicts)})
-        return DONE
-    if report is not None:
-        _show_ratchet(report, len(slugs) > 1)
-    for found in verdicts or ():
-        _show_verdicts(found)
-    return DONE
+    report = _ratchet(tree, slugs) if args.ratchet else None
+    verdicts = tuple(_verdicts(tree, slug) for slug in slugs) if args.verdicts else None
+    return Counted(None, hooks, report, verdicts, slugs)
 
 
 def _ratchet(tree: DiskTree, slugs: tuple[str, ...]) -> RatchetReport:
@@ -93,11 +124,15 @@ def _verdicts(tree: DiskTree, slug: str) -> Verdicts:
     return Verdicts(slug, ledger.lines, ledger.skipped, measure_stability(ledger.lines), find_flips(ledger.lines))
 
 
-def _document(report: RatchetReport | None, verdicts: tuple[Verdicts, ...] | None) -> Mapping[str, object]:
+def _document(counted: Counted) -> Mapping[str, object]:
     document: dict[str, object] = {}
-    if report is not None:
-        document["ratchet"] = report_document(report, with_slug=True)
-    if verdicts is not None:
+    if counted.stats is not None:
+        document["stats"] = counted.stats
+    if counted.ratchet is not None:
+        document["ratchet"] = report_document(counted.ratchet, with_slug=True)
+    if counted.hooks is not None:
+        document["hooks"] = counted.hooks
+    if counted.verdicts is not None:
         document["verdicts"] = [
             {
                 "slug": found.slug,
@@ -106,7 +141,7 @@ def _document(report: RatchetReport | None, verdicts: tuple[Verdicts, ...] | Non
                 "stability": stability_document(found.stability),
                 "flips": [flip_document(flip) for flip in found.flips],
             }
-            for found in verdicts
+            for found in counted.verdicts
         ]
     return document
 

@@ -74,12 +74,43 @@ def test_without_a_trial_the_counts_are_zero(tmp_path: Path, capsys: pytest.Capt
 
 @pytest.mark.parametrize(
     ("words", "status"),
-    [((), USAGE), (("--json",), USAGE), (("--ratchet", "--slug", "nope"), NOTHING_THERE), (("--ratchet", "--slug", "../x"), NOTHING_THERE)],
+    [(("--ratchet", "--slug", "nope"), NOTHING_THERE), (("--ratchet", "--slug", "../x"), NOTHING_THERE)],
 )  # fmt: skip
 def test_what_cannot_be_answered_is_said(root: Path, words: tuple[str, ...], status: int) -> None:
     with pytest.raises(Exit) as stop:
         run(root, *words)
     assert stop.value.status == status
+
+
+def test_without_a_flag_the_harvests_of_past_runs_are_counted_even_of_a_feature_whose_run_is_archived(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"feature_slug": "gone\x1b", "terminal_state": "shipped", "round_count": 2}
+    write(root, path_of("metrics", stem="host"), row)
+    (root / ".shapeup" / "metrics" / "notes.txt").write_text("no shard")
+    assert run(root, "--slug", "gone\x1b", "--json") == 0
+    stats = json.loads(capsys.readouterr().out)["stats"]
+    assert (stats["sources"], stats["rows_total"], stats["rows_malformed"]) == (["host.jsonl"], 1, 1)
+    assert stats["per_slug"][0]["rounds"] == {"min": 2, "max": 2, "avg": 2}
+    assert run(root) == 0
+    out = capsys.readouterr().out
+    assert "1 run(s), 0 pathologies, 1 malformed" in out
+    assert "\x1b" not in out
+
+
+def test_hooks_and_ratchet_may_be_asked_for_at_once(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write(root, path_of("decisions"), {"hook": "sandbox-guard", "verdict": "deny", "rule": "outside-substrate"})
+    assert run(root, "--hooks", "--ratchet", "--json") == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(document) == ["schema", "ratchet", "hooks"]
+    assert document["hooks"]["per_hook"][0]["deny"] == 1
+    assert run(root, "--hooks") == 0
+    assert "outside-substrate 1" in capsys.readouterr().out
+
+
+def test_where_nothing_was_harvested_that_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(tmp_path) == 0
+    assert "no run was harvested yet" in capsys.readouterr().out
 
 
 def test_a_link_in_a_ledgers_place_is_not_followed(root: Path) -> None:

@@ -20,7 +20,7 @@ def blocks(heading: str, following: str) -> list[str]:
 
 def test_the_three_files_of_the_first_run_are_valid_and_tick_the_task(tmp_path: Path) -> None:
     (result,) = blocks("What it does", "A first run by hand")
-    task, order, dispatch = blocks("A first run by hand", "Commands")
+    task, order, receipt, dispatch = blocks("A first run by hand", "Commands")
     local = tmp_path / ".shapeup/checkout"
     paths = [local / "tasks/TASK-003.md", local / "orders/cart-r1-a1.json", local / "results/cart-r1-a1.json"]
     for path, text in zip(paths, (task, order, result), strict=True):
@@ -32,7 +32,7 @@ def test_the_three_files_of_the_first_run_are_valid_and_tick_the_task(tmp_path: 
     assert "status: done" in paths[0].read_text(encoding="utf-8")
     assert "- [x] Total is shown" in paths[0].read_text(encoding="utf-8")
 
-    (local / "receipt.json").write_text('{"run_id": "checkout-20260301T090000Z-0a1b2c3d"}')
+    (local / "receipt.json").write_text(receipt)
     (local / "receipts/dispatch.jsonl").write_text(dispatch)
     second = local / "results/cart-r1-a2.json"
     second.write_text(result.replace("cart-r1-a1", "cart-r1-a2"))
@@ -41,3 +41,11 @@ def test_the_three_files_of_the_first_run_are_valid_and_tick_the_task(tmp_path: 
     assert "E-UNATTESTED" in shapeupd("validate", str(second)).stderr
     (local / "receipts/dispatch.jsonl").write_text(dispatch + dispatch.replace("cart-r1-a1", "cart-r1-a2"))
     assert shapeupd("validate", str(second)).stderr == ""
+
+
+def test_the_evaluation_that_readme_shows_is_valid(tmp_path: Path) -> None:
+    (evaluation,) = blocks("The clock", "The ratchet and the hill")
+    path = tmp_path / ".shapeup/checkout/results/evaluate-r1.json"
+    path.parent.mkdir(parents=True)
+    path.write_text(evaluation)
+    assert shapeupd("validate", "--as", "result", str(path)).returncode == 0

@@ -6,18 +6,23 @@ Source: corpus README, protocol §5.4, W-34 .. W-37.
 from __future__ import annotations
 
 import json
+import os
 import re
 import tomllib
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
+from daemon.commands.hill import told_of
 from daemon.disk import DiskTree
-from daemon.hill_facts import read_hill_facts
+from daemon.hill_facts import hill_slugs, read_hill_facts
 from parsers.hill_shards import PHASES
 from parsers.layout import path_of
 from reducers.hill import derive_hill
+from reducers.hill_svg import render_hill_svg
+from reducers.hill_text import render_hill_text
 from reducers.hill_views import derive
 from tests.corpus.replay_cases import CORPUS, REPOSITORY
 from tests.corpus.tally import count
@@ -140,3 +145,23 @@ def test_every_row_of_the_table_is_needed(quick_root: Path) -> None:
         slug = run["argv"][run["argv"].index("--slug") + 1]
         needed |= rules(ours(root, slug), recorded(run, slug), case["files"], slug)
     assert needed == ROWS
+
+
+PICTURED = CORPUS / "runs" / "fanout-arm-shipped"
+PICTURES = REPOSITORY / "tests" / "data" / "hill"
+LOOKED_AT = datetime(2026, 12, 1, tzinfo=UTC)
+
+
+@pytest.mark.skipif(not PICTURED.is_dir(), reason="the run that is pictured is not in this corpus")
+def test_the_pictures_of_a_real_run_are_the_recorded_ones() -> None:
+    """`SHAPEUP_WRITE_PICTURES=1` writes them anew."""
+    (slug,) = hill_slugs(DiskTree(PICTURED))
+    told = told_of(read_hill_facts(DiskTree(PICTURED), slug), LOOKED_AT)
+    pictures = {
+        "corpus-run.svg": render_hill_svg(told.title, told.dots, LOOKED_AT),
+        "corpus-run.txt": render_hill_text(told.title, told.dots, 80) + "\n",
+    }
+    for name, drawn in pictures.items():
+        if os.environ.get("SHAPEUP_WRITE_PICTURES"):
+            (PICTURES / name).write_text(drawn)
+        assert (PICTURES / name).read_text() == drawn

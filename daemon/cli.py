@@ -51,7 +51,9 @@ VERBS: dict[str, Verb] = {
     "explain": Verb("daemon.commands.explain", "who may write a path, by which order and pattern"),
     "lint": Verb("daemon.commands.lint", "what stands against a run by its records"),
     "hill": Verb("daemon.commands.hill", "where each scope stands on the hill, since when and why; --svg draws it"),
-    "stats": Verb("daemon.commands.stats", "how past runs ended, how the ratchet did, what hooks said, which verdicts flipped"),
+    "stats": Verb(
+        "daemon.commands.stats", "how past runs ended, how the ratchet did, what hooks said, which verdicts flipped"
+    ),
     "t0": Verb("daemon.commands.t0", "run a scope's fixtures, score the attempt, keep or restore its tree"),
     "trust": Verb("daemon.commands.trust", "let this machine run a contract's fixtures by itself, by hash"),
     "compile": Verb("daemon.commands.compile", "compile one WorkOrder from the run's files"),

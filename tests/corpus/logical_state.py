@@ -18,7 +18,8 @@ Logical = Mapping[str, object]
 OWN_FILES = re.compile(
     r"\.shapeup/(shapeupd\.log[.0-9]*|shapeupd\.toml|daemon\.(json|lock)|policy\.(json|paths)"
     r"|[^/]+/(receipts/ingest\.jsonl|(rejections|journal|\.ingest\.lock)/.*|clock\.json|breakers\.jsonl|gate-h\.(jsonl|md)"
-    r"|orders/hammer-(outer|inner|deadline)[^/]*\.json))|\.shapeupd\.toml"
+    r"|orders/hammer-(outer|inner|deadline)[^/]*\.json|hill\.jsonl|seesaw/registry\.json|receipts/graders\.jsonl))"
+    r"|shapeup/[^/]+/(hill/[^/]+\.yml|hill-chart\.md)|\.shapeupd\.toml"
 )
 _RESULT = re.compile(r"\.shapeup/[^/]+/results/[^/]+")
 _DATE = r"(?:\d{4}-\d{2}-\d{2}|<DATE>)"

@@ -18,7 +18,7 @@ from reducers.entries import parse_entry
 from tests.crash import dying
 from tests.crash import small_run as small
 
-SAMPLES = 20
+SAMPLES = 12
 _REFUSAL = dying.refusal()
 
 pytestmark = pytest.mark.skipif(_REFUSAL is not None, reason=str(_REFUSAL))

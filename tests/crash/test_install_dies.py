@@ -15,7 +15,7 @@ import pytest
 from tests.crash import dying
 from tests.hooks.installing import PLAIN, PRE_COMMIT, Place, stub
 
-SAMPLES = 25
+SAMPLES = 15
 _REFUSAL = dying.refusal()
 
 pytestmark = pytest.mark.skipif(_REFUSAL is not None, reason=str(_REFUSAL))

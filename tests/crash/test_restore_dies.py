@@ -21,7 +21,7 @@ from tests.crash import dying, small_run
 from tests.daemon.trees.repository import AT, SLUG, Picture, git, make, nobody, picture, put, scope, users
 from tests.e2e.living import daemon
 
-SAMPLES = 10
+SAMPLES = 6
 _REFUSAL = dying.refusal()
 CART = scope("cart")
 

@@ -305,7 +305,7 @@ def test_a_scope_that_brings_no_progress_trips_alone(tmp_path: Path) -> None:
 
 
 def test_silence_warns_once_and_again_after_something_landed(tmp_path: Path) -> None:
-    (tmp_path / ".shapeupd.toml").write_text("[breakers]\nsilence_min = 0.02\n")
+    (tmp_path / ".shapeupd.toml").write_text("[breakers]\nsilence_min = 0.01\n")
     run = open_run(tmp_path, budget_s=None)
     with daemon(tmp_path) as living:
         living.wait_for("breaker.warned")

@@ -153,8 +153,9 @@ def test_a_death_at_any_system_call_ends_in_one_row_each(prepare: Callable[[Path
     wanted = small.tree_bytes(root)
     assert total
     before = len(crossings_of(template))
-    between = 0
-    for entry in range(1, total + 1):
+    between = deaths = 0
+    for entry in small.sample(range(1, total + 1), 40):
+        deaths += 1
         small.copy_tree(template, root)
         assert dying.run_until(lambda: _record(root), entry) is None
         between += len(gates_of(root)) > len(gates_of(template)) and len(crossings_of(root)) == before
@@ -167,7 +168,7 @@ def test_a_death_at_any_system_call_ends_in_one_row_each(prepare: Callable[[Path
             _record(root)
             assert not small.difference(small.tree_bytes(root), wanted), f"died at {entry} of {total}"
     print(
-        f"gates, {prepare.__name__}: {total} deaths at {total} system calls, {between} between the files, all made good"
+        f"gates, {prepare.__name__}: {deaths} deaths at {total} system calls, {between} between the files, all made good"
     )
     assert between
 
